@@ -140,7 +140,7 @@ func refusalOf(err error) *ring.Refusal {
 	if errors.As(err, &r) {
 		return r
 	}
-	return &ring.Refusal{Code: ring.SecretForm, Says: "it cannot be read: " + err.Error(), Hint: "encrypt it anew"}
+	return &ring.Refusal{Code: ring.SecretForm, OfFile: true, Says: "cannot be read: " + err.Error(), Hint: "encrypt it anew"}
 }
 
 // Open opens a file for an app, where it is the app's.
@@ -244,7 +244,7 @@ func notForApp(f manifest.SecretFile, opened *secrets.Opened, inFolder bool) *ri
 		why = "its " + manifest.ForKey + " names other apps"
 	}
 	return &ring.Refusal{
-		Code: ring.SecretNotFor, Says: "it is not for app " + f.App + ": " + why,
+		Code: ring.SecretNotFor, OfFile: true, Says: "is not for app " + f.App + ": " + why,
 		Hint: "add " + manifest.ForKey + ": " + f.App + " to the encrypted values of the file, or bind a key of the host to " + f.Folder + "/** (secrets.keys: paths, sources)",
 	}
 }
@@ -370,7 +370,7 @@ func (s *secretFiles) value(v ring.Sealed) (string, error) {
 	}
 	var r *ring.Refusal
 	if errors.As(last, &r) {
-		last = errors.New(r.Says)
+		last = errors.New(r.Of("it").Says)
 	}
 	return "", fmt.Errorf("cannot open %s: %w", nameOf(v), last)
 }

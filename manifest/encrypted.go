@@ -14,7 +14,7 @@ type Secrets interface {
 	// Encrypted reports whether a file is encrypted, by what it holds.
 	Encrypted(body []byte) bool
 	// Open opens a file for an app. A refusal says neither commit nor app, and a file only
-	// where that is another one; it holds no value.
+	// where that is another one; it holds no value. OfFile tells those that are of the file.
 	Open(f SecretFile) (*OpenedFile, *ring.Refusal)
 }
 
@@ -89,12 +89,9 @@ func (a *appReader) openSecret(p string, body []byte, at place) (*OpenedFile, *f
 	}
 	o, r := a.settings.Secrets.Open(SecretFile{Source: a.settings.Source, App: a.name, Folder: a.from.path, Path: p, Body: body, Another: a.ofAnother(p)})
 	if r != nil {
-		f := &fault{code: r.Code, place: place{file: p, line: r.Line}, says: r.Says, hint: r.Hint}
-		switch {
-		case strings.HasPrefix(f.says, "it "):
-			f.says = p + strings.TrimPrefix(f.says, "it")
-		case r.Code == ring.SecretMAC:
-			f.says = p + ": " + f.says
+		f := &fault{code: r.Code, place: place{file: p, line: r.Line}, says: r.Of(p).Says, hint: r.Hint}
+		if r.Code == ring.SecretMAC && !r.OfFile {
+			f.says = p + ": " + f.says // a value of it
 		}
 		if r.Line == 0 && at.file != "" && r.Code != ring.SecretMAC {
 			f.place = at

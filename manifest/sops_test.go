@@ -69,3 +69,30 @@ func TestAFileThatSeveralServicesReadIsRefusedOnce(t *testing.T) {
 		t.Error(dump(t, all))
 	}
 }
+
+// refusing is an opener that refuses each file so.
+type refusing ring.Refusal
+
+func (refusing) Encrypted(body []byte) bool { return string(body) == "sealed" }
+
+func (r refusing) Open(SecretFile) (*OpenedFile, *ring.Refusal) {
+	one := ring.Refusal(r)
+	return nil, &one
+}
+
+// What an opener says of the file has the file's name before it. What it says of a value does
+// not, not even of one whose name is "it".
+func TestTheFileIsTheSubjectOfWhatIsSaidOfIt(t *testing.T) {
+	for says, r := range map[string]ring.Refusal{
+		"web/s.env is not encrypted":                 {Code: ring.SecretForm, OfFile: true, Says: "is not encrypted"},
+		"web/s.env has no MAC":                       {Code: ring.SecretMAC, OfFile: true, Says: "has no MAC"},
+		"web/s.env: it was changed":                  {Code: ring.SecretMAC, Says: "it was changed"},
+		"it = 1 is a line that no reader of env has": {Code: ring.SecretForm, Says: "it = 1 is a line that no reader of env has"},
+	} {
+		s := settings()
+		s.Secrets = refusing(r)
+		_, got := Check(repo(map[string]string{"web/compose.yaml": "services: {a: {image: a, env_file: [s.env]}}\n", "web/s.env": "sealed"}), s)
+		require.Len(t, got, 1)
+		require.Equal(t, says, got[0].Says)
+	}
+}

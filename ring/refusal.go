@@ -119,6 +119,9 @@ type Refusal struct {
 	// Says is one sentence, lower case, no period. Hint says what to do next.
 	Says string `json:"says"`
 	Hint string `json:"hint,omitempty"`
+	// OfFile says that Says has no subject, which is the file: whoever knows how it is called
+	// says so with Of.
+	OfFile bool `json:"-"`
 	// Owner is the app of this host that has what is refused for as long as it is here
 	// itself; "" where nobody has, or where that stays when the app goes.
 	Owner string `json:"-"`
@@ -138,8 +141,16 @@ func (r *Refusal) Error() string {
 	if p := r.Where(); p != "" {
 		b.WriteString(" " + p)
 	}
-	b.WriteString(": " + r.Says)
+	b.WriteString(": " + r.Of("it").Says)
 	return b.String()
+}
+
+// Of is the refusal as a whole sentence, in which the file it is about is called name.
+func (r Refusal) Of(name string) Refusal {
+	if r.OfFile {
+		r.OfFile, r.Says = false, name+" "+r.Says
+	}
+	return r
 }
 
 // Where is file:line, or what is known of it; "" when there is no place.

@@ -40,7 +40,7 @@ func (m *metadata) pluginsAlone() error {
 	if len(m.openpgp) > 0 || slices.ContainsFunc(m.age, func(w wrapped) bool { return !isPlugin(w.recipient) }) {
 		return nil
 	}
-	return faultOfForm(0, "it is for plugins of age alone ("+shortened([]string{m.age[0].recipient})[0]+")",
+	return faultOfFile(0, "is for plugins of age alone ("+shortened([]string{m.age[0].recipient})[0]+")",
 		"add a key of this host that is no plugin's; systemd-creds keeps such a key in a TPM")
 }
 
@@ -58,7 +58,7 @@ func readAge(body []byte) (*File, error) {
 		switch {
 		case !is:
 		case kind == "scrypt":
-			return nil, faultOfForm(0, "it is locked by a passphrase", "encrypt it for a key: age -r "+"age1…")
+			return nil, faultOfFile(0, "is locked by a passphrase", "encrypt it for a key: age -r "+"age1…")
 		case !slices.Contains(f.kind, "age "+kind) && !strings.HasSuffix(kind, "-grease"):
 			f.kind = append(f.kind, "age "+kind)
 		}
@@ -90,9 +90,9 @@ func (f *File) openAge(keys Keys) (*Opened, error) {
 		plain, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 		switch {
 		case err != nil:
-			return nil, faultOfValue(nil, 0, "it was changed, or cut off")
+			return nil, changedFile("was changed, or cut off")
 		case len(plain) > maxFile:
-			return nil, faultOfForm(0, "it is larger than 1 MiB", "keep large files out of Git")
+			return nil, faultOfFile(0, "is larger than 1 MiB", "keep large files out of Git")
 		}
 		return &Opened{By: key, Plain: plain}, nil
 	}

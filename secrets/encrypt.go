@@ -43,14 +43,14 @@ func ParsePublicKeys(place string, body []byte) (PublicKeys, error) {
 // so a file with comments is refused unless dropComments.
 func Encrypt(form Form, plain []byte, rule Rule, public PublicKeys, now time.Time, dropComments bool) ([]byte, error) {
 	if _, is := FormOf(plain); is {
-		return nil, faultOfForm(0, "it is encrypted already", "sops edit changes it, sops updatekeys its recipients")
+		return nil, faultOfFile(0, "is encrypted already", "sops edit changes it, sops updatekeys its recipients")
 	}
 	tree, err := plainTree(form, plain)
 	if err != nil {
 		return nil, err
 	}
 	if line := commentOf(form, plain); line > 0 && !dropComments {
-		return nil, faultOfForm(line, "it has a comment, and gitring writes none", "sops encrypt -i keeps it; --drop-comments leaves comments out")
+		return nil, faultOfFile(line, "has a comment, and gitring writes none", "sops encrypt -i keeps it; --drop-comments leaves comments out")
 	}
 	if tree, err = rule.withFor(form, tree); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func Encrypt(form Form, plain []byte, rule Rule, public PublicKeys, now time.Tim
 // plainTree reads a plain file as its encrypted form has it.
 func plainTree(form Form, plain []byte) (tree branch, err error) {
 	if len(plain) > maxFile/2 {
-		return nil, faultOfForm(0, "it is larger than 512 KiB, and encrypting makes it larger", "keep large files out of Git")
+		return nil, faultOfFile(0, "is larger than 512 KiB, and encrypting makes it larger", "keep large files out of Git")
 	}
 	switch form {
 	case YAML:
@@ -86,7 +86,7 @@ func plainTree(form Form, plain []byte) (tree branch, err error) {
 	}
 	for _, e := range tree {
 		if e.name == metaName || form == Env && strings.HasPrefix(e.name, envPrefix) {
-			return nil, faultOfForm(e.line, "it has the name "+oneLine(e.name)+", which is SOPS's own", "call it otherwise")
+			return nil, faultOfFile(e.line, "has the name "+oneLine(e.name)+", which is SOPS's own", "call it otherwise")
 		}
 	}
 	return tree, err

@@ -58,13 +58,13 @@ func Read(body []byte) (*File, error) {
 	form, ok := FormOf(body)
 	switch {
 	case !ok:
-		return nil, faultOfForm(0, "it is not encrypted", "encrypt it with sops, or with gitring secret encrypt <file>")
+		return nil, faultOfFile(0, "is not encrypted", "encrypt it with sops, or with gitring secret encrypt <file>")
 	case len(body) > maxFile:
-		return nil, faultOfForm(0, "it is larger than 1 MiB", "keep large files out of Git, or split it")
+		return nil, faultOfFile(0, "is larger than 1 MiB", "keep large files out of Git, or split it")
 	case form == Age:
 		return readAge(body)
 	case !utf8.Valid(body):
-		return nil, faultOfForm(0, "it is no UTF-8", "convert it, then encrypt")
+		return nil, faultOfFile(0, "is no UTF-8", "convert it, then encrypt")
 	}
 	f := &File{Form: form}
 	meta, err := f.parse(body)
@@ -216,7 +216,7 @@ func (f *File) closed(keys Keys) error {
 		has = "this host has " + strings.Join(shortened(names), ", ")
 		hint = "add " + names[0] + " to .sops.yaml, then sops updatekeys"
 	}
-	return faultOfKey("it is for "+strings.Join(shortened(f.Recipients()), ", ")+"; "+has, hint)
+	return closedFile("is for "+strings.Join(shortened(f.Recipients()), ", ")+"; "+has, hint)
 }
 
 // shortened are recipients as a sentence can have them.

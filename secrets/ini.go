@@ -51,7 +51,7 @@ func (r *iniReader) open(line string) error {
 	case !ended || name == "" || strings.ContainsAny(name, "[]"):
 		return faultOfForm(r.line, "a section has no plain name", "call it as in [database]")
 	case r.sections[name]:
-		return faultOfForm(r.line, "it has a section twice", "join both")
+		return faultOfFile(r.line, "has a section twice", "join both")
 	}
 	r.close()
 	r.sections[name], r.section = true, entry{name: name, line: r.line}
@@ -76,7 +76,7 @@ func (r *iniReader) pair(line string) error {
 		return faultOfForm(r.line, "a name is none that every reader of ini takes", "leave quotes, colons and a lone dash out of names")
 	}
 	if _, twice := r.values.find(name); twice {
-		return faultOfForm(r.line, "it has a name twice in one section", "take one of both out")
+		return faultOfFile(r.line, "has a name twice in one section", "take one of both out")
 	}
 	value, ok := iniValue(strings.TrimSpace(value))
 	if !ok {

@@ -12,7 +12,7 @@ var errJSON = errors.New("no valid json")
 // parseJSON reads one object, in its order, and refuses a name that stands twice: whoever
 // reads it later would take one of both.
 func parseJSON(body []byte) (branch, error) {
-	invalid := faultOfForm(0, "it is no valid json", "mend it as text; sops --decrypt says where it is")
+	invalid := faultOfFile(0, "is no valid json", "mend it as text; sops --decrypt says where it is")
 	if !json.Valid(body) {
 		return nil, invalid
 	}
@@ -27,7 +27,7 @@ func parseJSON(body []byte) (branch, error) {
 	}
 	b, ok := v.(branch)
 	if !ok {
-		return nil, faultOfForm(1, "it is no object at the top", "give its values names")
+		return nil, faultOfFile(1, "is no object at the top", "give its values names")
 	}
 	return b, nil
 }
@@ -76,7 +76,7 @@ func jsonNumber(n json.Number, line int) (any, error) {
 	}
 	f, err := n.Float64()
 	if err != nil {
-		return nil, faultOfForm(line, "it has a number that is too large", "put the number in quotes, then encrypt")
+		return nil, faultOfFile(line, "has a number that is too large", "put the number in quotes, then encrypt")
 	}
 	return f, nil
 }

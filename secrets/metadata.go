@@ -67,7 +67,7 @@ func (m *metadata) take(e entry) error {
 	case slices.Contains(selectionNames, e.name):
 		err = m.selection.take(e)
 	case e.name == "key_groups" && !isEmpty(e.value), e.name == "shamir_threshold" && !isEmpty(e.value):
-		err = faultOfForm(e.line, "it is encrypted for key groups (Shamir)", "give one list of keys in .sops.yaml, then sops rotate")
+		err = faultOfFile(e.line, "is encrypted for key groups (Shamir)", "give one list of keys in .sops.yaml, then sops rotate")
 	case e.name == "key_groups", e.name == "shamir_threshold":
 	default:
 		err = faultOfForm(e.line, "its metadata has "+oneLine(e.name)+", which gitring does not know", "encrypt it with sops 3.9 to 3.13")
@@ -86,9 +86,9 @@ func (m *metadata) whole(b branch) error {
 	case !semver.MatchString(m.version):
 		return faultOfForm(lineOf(b, "version"), "its version is none of SOPS", "encrypt it anew")
 	case len(m.age)+len(m.openpgp) == 0 && len(m.cloud) > 0:
-		return faultOfForm(lineOf(b, m.cloud[0]), "it is for keys of a cloud alone ("+strings.Join(m.cloud, ", ")+")", "add an age recipient of this host to .sops.yaml, then sops updatekeys")
+		return faultOfFile(lineOf(b, m.cloud[0]), "is for keys of a cloud alone ("+strings.Join(m.cloud, ", ")+")", "add an age recipient of this host to .sops.yaml, then sops updatekeys")
 	case len(m.age)+len(m.openpgp) == 0:
-		return faultOfForm(0, "it names nobody who can open it", "encrypt it anew")
+		return faultOfFile(0, "names nobody who can open it", "encrypt it anew")
 	}
 	return m.selection.whole(b)
 }
@@ -198,7 +198,7 @@ func unfold(flat branch) (branch, error) {
 		m := flatName.FindStringSubmatch(e.name)
 		switch {
 		case m == nil && strings.HasPrefix(e.name, "key_groups__"):
-			return nil, faultOfForm(e.line, "it is encrypted for key groups (Shamir)", "give one list of keys in .sops.yaml, then sops rotate")
+			return nil, faultOfFile(e.line, "is encrypted for key groups (Shamir)", "give one list of keys in .sops.yaml, then sops rotate")
 		case m == nil:
 			return nil, faultOfForm(e.line, "its metadata has "+oneLine(e.name)+", which gitring does not know", "encrypt it anew")
 		case m[2] == "":

@@ -14,6 +14,11 @@ func faultOfForm(line int, says, hint string) error {
 	return &ring.Refusal{Code: ring.SecretForm, Line: line, Says: says, Hint: hint}
 }
 
+// faultOfFile is of the file itself, which is the subject of what it says.
+func faultOfFile(line int, says, hint string) error {
+	return &ring.Refusal{Code: ring.SecretForm, OfFile: true, Line: line, Says: says, Hint: hint}
+}
+
 // faultOfValue names the key path of what does not hold, and never the value.
 func faultOfValue(path []string, line int, says string) error {
 	if len(path) > 0 {
@@ -23,6 +28,18 @@ func faultOfValue(path []string, line int, says string) error {
 		Code: ring.SecretMAC, Line: line, Says: says,
 		Hint: "change encrypted files with sops edit only, and take the last good version back with git",
 	}
+}
+
+// changedFile is of a file of age, which has no key paths.
+func changedFile(says string) error {
+	r := *faultOfValue(nil, 0, says).(*ring.Refusal)
+	r.OfFile = true
+	return &r
+}
+
+// closedFile is of a file that no key opens.
+func closedFile(says, hint string) error {
+	return &ring.Refusal{Code: ring.SecretKey, OfFile: true, Says: says, Hint: hint}
 }
 
 func faultOfKey(says, hint string) error {
@@ -40,9 +57,9 @@ func oneLine(text string) string { return wording.PrintableLine(text, '?') }
 func faultOfName(seen map[string]bool, name string, line int) error {
 	switch {
 	case name == "":
-		return faultOfForm(line, "it has a name that is empty", "give the value a name")
+		return faultOfFile(line, "has a name that is empty", "give the value a name")
 	case seen[name]:
-		return faultOfForm(line, "it has a name twice", "take one of both out")
+		return faultOfFile(line, "has a name twice", "take one of both out")
 	}
 	seen[name] = true
 	return nil

@@ -28,7 +28,7 @@ func RuleFor(config []byte, path string) (Rule, error) {
 		Rules []yaml.Node `yaml:"creation_rules"`
 	}
 	if err := yaml.Unmarshal(config, &top); err != nil {
-		return Rule{}, faultOfForm(0, "it is no .sops.yaml", "https://getsops.io/docs has its form")
+		return Rule{}, faultOfFile(0, "is no .sops.yaml", "https://getsops.io/docs has its form")
 	}
 	for i := range top.Rules {
 		n := &top.Rules[i]

@@ -8,7 +8,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-var macMissing = ring.Refusal{Code: ring.SecretMAC, Says: "it has no MAC", Hint: "encrypt it anew: a MAC is what shows that nothing was taken out"}
+var macMissing = ring.Refusal{Code: ring.SecretMAC, OfFile: true, Says: "has no MAC", Hint: "encrypt it anew: a MAC is what shows that nothing was taken out"}
 
 var selectionNames = []string{
 	"unencrypted_suffix", "encrypted_suffix", "unencrypted_regex", "encrypted_regex", "unencrypted_comment_regex", "encrypted_comment_regex",
@@ -31,7 +31,7 @@ func (s *selection) take(e entry) error {
 	case strings.HasSuffix(e.name, "_comment_regex"):
 		return faultOfForm(e.line, "its values are chosen by comments ("+e.name+")", "choose by names: encrypted_regex in .sops.yaml")
 	case s.name != "":
-		return faultOfForm(e.line, "it says twice which values are encrypted", "leave one of "+s.name+" and "+e.name)
+		return faultOfFile(e.line, "says twice which values are encrypted", "leave one of "+s.name+" and "+e.name)
 	}
 	s.name, s.text = e.name, text
 	return nil

@@ -40,7 +40,7 @@ func (r Rule) withFor(form Form, tree branch) (branch, error) {
 		return nil, faultOfForm(0, "a file of the form binary has no place for "+ForKey,
 			"--form yaml, json, env or ini has one; or bind a key of the host to the app's folder: paths in secrets.keys")
 	case len(tree.withoutFor(form)) != len(tree) || form == INI && len(tree[0].value.(branch).without(ForKey)) != len(tree[0].value.(branch)):
-		return nil, faultOfForm(0, "it has "+ForKey+" already", "leave --for out, or take the line out of the file")
+		return nil, faultOfFile(0, "has "+ForKey+" already", "leave --for out, or take the line out of the file")
 	case !r.choice.encrypts([]string{ForKey}):
 		return nil, faultOfForm(0, "its rule leaves "+ForKey+" in clear, where it serves nobody", "have "+r.choice.name+" of .sops.yaml encrypt it too")
 	}

@@ -56,9 +56,9 @@ func (g *growing) add(depth, line int) error {
 	g.values++
 	switch {
 	case g.values > maxValues:
-		return faultOfForm(line, fmt.Sprintf("it holds more than %d values", maxValues), "split it")
+		return faultOfFile(line, fmt.Sprintf("holds more than %d values", maxValues), "split it")
 	case depth > maxDepth:
-		return faultOfForm(line, fmt.Sprintf("it is more than %d levels deep", maxDepth), "make it flatter")
+		return faultOfFile(line, fmt.Sprintf("is more than %d levels deep", maxDepth), "make it flatter")
 	}
 	return nil
 }

@@ -15,13 +15,13 @@ func parseYAML(body []byte) (branch, error) {
 	d := yaml.NewDecoder(bytes.NewReader(body))
 	var doc, more yaml.Node
 	if err := d.Decode(&doc); err != nil {
-		return nil, faultOfForm(0, "it is no valid yaml", "mend it as text; sops --decrypt says where it is")
+		return nil, faultOfFile(0, "is no valid yaml", "mend it as text; sops --decrypt says where it is")
 	}
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, faultOfForm(more.Line, "it holds more than one document", "encrypt each document as a file of its own")
+		return nil, faultOfFile(more.Line, "holds more than one document", "encrypt each document as a file of its own")
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-		return nil, faultOfForm(doc.Line, "it is no mapping at the top", "give its values names")
+		return nil, faultOfFile(doc.Line, "is no mapping at the top", "give its values names")
 	}
 	if err := sealedComments(doc.Line, doc.HeadComment, doc.LineComment, doc.FootComment); err != nil {
 		return nil, err
@@ -44,9 +44,9 @@ func (g *growing) yamlValue(n *yaml.Node, depth int) (any, error) {
 	}
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		return nil, faultOfForm(n.Line, "it has an anchor or an alias", "write the value out, then encrypt")
+		return nil, faultOfFile(n.Line, "has an anchor or an alias", "write the value out, then encrypt")
 	case n.Style&yaml.TaggedStyle != 0:
-		return nil, faultOfForm(n.Line, "it has a tag of its own", "leave the tag out, then encrypt")
+		return nil, faultOfFile(n.Line, "has a tag of its own", "leave the tag out, then encrypt")
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -76,9 +76,9 @@ func (g *growing) yamlBranch(n *yaml.Node, depth int) (branch, error) {
 		g.values-- // a name is no value
 		switch {
 		case key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge":
-			return nil, faultOfForm(key.Line, "it has a merge key, or a name that is no text", "write the names out, then encrypt")
+			return nil, faultOfFile(key.Line, "has a merge key, or a name that is no text", "write the names out, then encrypt")
 		case key.ShortTag() != "!!str":
-			return nil, faultOfForm(key.Line, "it has a name that is no text", "put the name in quotes, then encrypt")
+			return nil, faultOfFile(key.Line, "has a name that is no text", "put the name in quotes, then encrypt")
 		}
 		if err := faultOfName(seen, key.Value, key.Line); err != nil {
 			return nil, err
@@ -96,13 +96,13 @@ func (g *growing) yamlBranch(n *yaml.Node, depth int) (branch, error) {
 func yamlScalar(n *yaml.Node) (any, error) {
 	var v any
 	if err := n.Decode(&v); err != nil {
-		return nil, faultOfForm(n.Line, "it has a value that is no valid yaml", "put the value in quotes, then encrypt")
+		return nil, faultOfFile(n.Line, "has a value that is no valid yaml", "put the value in quotes, then encrypt")
 	}
 	switch v.(type) {
 	case nil, string, int, float64, bool, time.Time:
 		return v, nil
 	}
-	return nil, faultOfForm(n.Line, "it has a value of a type that SOPS does not carry", "put the value in quotes, then encrypt")
+	return nil, faultOfFile(n.Line, "has a value of a type that SOPS does not carry", "put the value in quotes, then encrypt")
 }
 
 // sealedComments refuses an encrypted comment that is not one. SOPS would hash it as a
@@ -115,7 +115,7 @@ func sealedComments(line int, texts ...string) error {
 				continue
 			}
 			if s, ok := parseSealed(strings.TrimRight(c, "\r")); !ok || s.label != "comment" {
-				return faultOfForm(line, "it has an encrypted comment that is none", "take the comment out")
+				return faultOfFile(line, "has an encrypted comment that is none", "take the comment out")
 			}
 		}
 	}

@@ -294,7 +294,7 @@ func refusedIn(file string, err error) error {
 	if !errors.As(err, &r) {
 		return err
 	}
-	at := *r
+	at := r.Of("it")
 	at.File = file
 	return &at
 }
