@@ -75,14 +75,24 @@ func (in *Setup) policy(c *ring.Commit, settings manifest.Settings) (admission.J
 	}
 	j.Rules.Grants = append(slices.Clone(j.Rules.Grants), s.AsGrants()...)
 	in.Result.Folders, in.Result.Grants = roots, s.Grants()
-	body, err := os.ReadFile(filepath.Join(filepath.Dir(in.Result.Config), PolicyName))
-	if in.there != nil && in.there.Policy.Value == PolicyName && err == nil { // what it grants already is not asked for anew
+	file := filepath.Join(filepath.Dir(in.Result.Config), PolicyName)
+	body, err := os.ReadFile(file)
+	if in.there != nil && in.policyThere() == file && err == nil { // what it grants already is not asked for anew
 		merged, _, err := s.Merge(body, roots, admission.AskedAtInit)
 		in.policyBody = string(merged)
 		return j, err
 	}
 	in.policyBody = "# Written by gitring init; docs/reference/policy.md has every key.\nversion: 1\nprofile: compose\n" + s.Yaml(roots, admission.AskedAtInit)
 	return j, nil
+}
+
+// policyThere is the file with the policy of the configuration that is here, where it names one.
+func (in *Setup) policyThere() string {
+	file := in.there.Policy.Value
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(filepath.Dir(in.Result.Config), file)
+	}
+	return filepath.Clean(file)
 }
 
 // roots are the folders outside of their own that all apps may write to.
