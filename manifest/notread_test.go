@@ -19,6 +19,8 @@ func TestExcludedFoldersHoldNoApps(t *testing.T) {
 	}{
 		{"exclude: [archive, _template/, stacks/old*]", []string{"db at apps/db", "new at stacks/new", "web at web"}},
 		{"exclude: apps", []string{"archive at archive", "new at stacks/new", "old at archive/old", "old-1 at stacks/old-1", "web at web"}},
+		{"exclude: [./archive, ./old, './apps/_template/', stacks/*-1]", []string{"db at apps/db", "new at stacks/new", "web at web"}},
+		{"exclude: [./_template, ./new]", []string{"archive at archive", "db at apps/db", "new at stacks/new", "old at archive/old", "old-1 at stacks/old-1", "template at apps/_template", "web at web"}},
 		{"depth: 1", []string{"archive at archive", "web at web"}},
 		{"depth: 3\nexclude: [archive, apps, stacks]", []string{"c at a/b/c", "web at web"}},
 	} {

@@ -29,13 +29,19 @@ func (d *decoder) searchOf(root *node) (s search, said bool) {
 	for _, w := range d.texts(exclude, "exclude") {
 		pattern := path.Clean(strings.TrimSuffix(w.text, "/"))
 		if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "**") || path.IsAbs(pattern) || pattern == "." || strings.HasPrefix(pattern, "..") {
-			d.bad(w.place, "write a folder's name such as archive, or its path such as stacks/old*; * stands for a part of one name", "exclude: %q is no pattern of folders", head(w.text))
+			d.bad(w.place, "write a folder's name such as archive, or its path such as stacks/old* or ./archive; * stands for a part of one name", "exclude: %q is no pattern of folders", head(w.text))
 			continue
+		}
+		if strings.HasPrefix(w.text, atRoot) {
+			pattern = atRoot + strings.TrimPrefix(pattern, atRoot)
 		}
 		s.exclude = append(s.exclude, pattern)
 	}
 	return s, depth != nil || exclude != nil
 }
+
+// atRoot begins a pattern of folders right below the source's path.
+const atRoot = "./"
 
 // leavesOut reports whether a folder, relative to the source's path, is excluded. A
 // pattern without a slash is for folders of that name wherever they lie.
@@ -45,7 +51,7 @@ func (s search) leavesOut(folder string) bool {
 		if !strings.Contains(pattern, "/") {
 			subject = path.Base(folder)
 		}
-		if ok, err := path.Match(pattern, subject); err == nil && ok {
+		if ok, err := path.Match(strings.TrimPrefix(pattern, atRoot), subject); err == nil && ok {
 			return true
 		}
 	}

@@ -24,16 +24,23 @@ func TestMain(m *testing.M) {
 }
 
 // mainAt is Main at a time of the test's choosing.
-func mainAt(now string) int {
-	if now == "" {
+func mainAt(said string) int {
+	if said == "" {
 		return Main()
 	}
-	t, err := time.Parse(time.RFC3339, now)
+	t, err := time.Parse(time.RFC3339, said)
 	if err != nil {
 		panic(err)
 	}
-	return run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, func() time.Time { return t })
+	now := func() time.Time { return t }
+	if width, err := strconv.Atoi(os.Getenv("TEST_COLUMNS")); err == nil && onColumns != nil {
+		return onColumns(width, now)
+	}
+	return run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, now)
 }
+
+// onColumns is mainAt with terminals of a width as its outputs; nil where no test has one.
+var onColumns func(width int, now func() time.Time) (code int)
 
 // TestScripts holds the command line to its words, against a daemon that says
 // what the script tells it to.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -140,27 +141,46 @@ func (v *terminal) String() string {
 // openPTY gives both ends of a pseudo terminal of the kernel.
 func openPTY(t *testing.T, width, height int) (master, slave *os.File) {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no pseudo terminals here: ", err)
+	master, slave, err := openTerminal(width, height)
+	if errors.Is(err, errNoTerminals) {
+		t.Skip(err)
 	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = master.Close() })
+	return master, slave
+}
+
+var errNoTerminals = errors.New("no pseudo terminals here")
+
+func openTerminal(width, height int) (master, slave *os.File, err error) {
+	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errNoTerminals, err)
+	}
+	raw, err := master.SyscallConn()
+	if err != nil {
+		return nil, nil, err
+	}
 	ioctl := func(request uintptr, arg unsafe.Pointer) {
-		raw, err := master.SyscallConn()
-		require.NoError(t, err)
-		require.NoError(t, raw.Control(func(fd uintptr) {
-			_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, request, uintptr(arg))
-			require.Zero(t, errno)
-		}))
+		var errno syscall.Errno
+		failed := raw.Control(func(fd uintptr) {
+			_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, request, uintptr(arg))
+		})
+		if errno != 0 {
+			failed = errno
+		}
+		err = errors.Join(err, failed)
 	}
 	var number, lock int32
 	ioctl(syscall.TIOCGPTN, unsafe.Pointer(&number))
 	ioctl(syscall.TIOCSPTLCK, unsafe.Pointer(&lock))
 	size := [4]uint16{uint16(height), uint16(width)}
 	ioctl(syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	if err != nil {
+		return nil, nil, err
+	}
 	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(int(number)), os.O_RDWR|syscall.O_NOCTTY, 0)
-	require.NoError(t, err)
-	return master, slave
+	return master, slave, err
 }
 
 // seenOn runs the command line on a pseudo terminal and gives the screen at its end.
