@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 
 	"github.com/gitring/gitring/config"
@@ -47,6 +48,11 @@ func (r *Rules) Trust() (*gitsync.Trust, error) {
 		err = fmt.Errorf("cannot use the keys given: %w", errors.Unwrap(err))
 	}
 	return trust, err
+}
+
+// Followed is what a configuration says that hosts follow.
+func (r Rules) Followed() (source, branch, folder string) {
+	return r.Source, r.branch, path.Clean("./" + r.path)
 }
 
 // RulesOf finds the rules: of keys given by hand, of a configuration that was named, or

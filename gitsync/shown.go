@@ -154,7 +154,7 @@ func (s *showing) way(ctx context.Context, from ring.SHA, how string) (Shown, er
 			if at == 0 || len(commits) == 0 {
 				return Shown{}, fmt.Errorf("the files of %s alone are larger than a proof may be", s.want.Commit.Short())
 			}
-			at = s.fitting(commits, shown.Objects, at)
+			at = max(1, s.fitting(commits, shown.Objects, at))
 			leftOut = "a proof of all of them would be too large"
 		}
 		if from, err = s.beginning(line, at-1); err != nil {

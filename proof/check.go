@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // Asked is what whoever checks knows by himself. All but Trust and Now may be left out.
@@ -21,12 +23,13 @@ type Asked struct {
 	Trust *gitsync.Trust // whose signatures count
 	Now   time.Time      // by which keys are judged
 	Wall  time.Time      // the clock on the wall; zero is Now
-	// From are commits that he knows to be trusted: the first that is in the proof is where
-	// the chain has to begin. Must says that there is only one, which has to be there.
+	// From are commits that he knows to be trusted: the chain has to begin with the first of
+	// them that is in the proof. None lets it begin anywhere.
 	From []ring.SHA
-	Must bool
-	Host string         // that it has to be of
-	ID   ring.ServiceID // and of which service
+	Host string // that it has to be of
+	// Source, Branch and Path are what a host's configuration says it follows; "" is not known.
+	Source, Branch, Path string
+	ID                   ring.ServiceID // and of which service
 	// Head is how the hash of the journal's last line begins, as the host showed it.
 	Head string
 	// Older is an earlier proof of the same host, which this one has to continue.
@@ -48,6 +51,8 @@ type Checked struct {
 	Slot      int       `json:"slot,omitempty"`
 	Container Container `json:"container,omitzero"`
 
+	// Files are the Compose files, in the commit, that the version was computed from.
+	Files   []string     `json:"files,omitempty"`
 	Version ring.Version `json:"version,omitempty"`
 	Commit  *Commit      `json:"commit,omitempty"`
 	Chain   *ChainFound  `json:"chain,omitempty"`
@@ -94,7 +99,7 @@ type ImageFound struct {
 	Digest string `json:"digest"`
 	// Signed reports whether the commit itself names the digest. Else the host resolved a name.
 	Signed  bool     `json:"signed"`
-	Written string   `json:"written"`
+	Written string   `json:"written"` // as the commit has it
 	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
@@ -148,10 +153,10 @@ func (k *check) file(file []byte) {
 	k.s = &k.p.Statement
 	k.step("file", "%d bytes, written as gitring writes a proof", []any{len(file)})
 	k.describe()
-	k.step("asked for", "%s on host %s, made %s", []any{k.s.ID(), clip(k.s.Host), stamp(k.s.Made)}, k.wanted()...)
+	k.step("what it is of", "%s on host %s, made %s", []any{k.s.ID(), clip(k.s.Host), stamp(k.s.Made)}, k.wanted()...)
 	k.journal()
 	k.step("labels", "host, source, app, service, slot, version, commit and kind are those of the proof", nil, pointers(k.s.labelled())...)
-	k.step("images", "the container was made of the pin %s", []any{k.s.Pins[k.s.Service].Image}, pointers(k.s.imaged())...)
+	k.step("images", "container, pin and label name the same image", nil, pointers(k.s.imaged())...)
 	if !k.objects() {
 		return
 	}
@@ -170,8 +175,11 @@ func (k *check) describe() {
 		fmt.Sprintf("that container %.12s runs with these labels, and what else it was started with", clip(s.Container.ID)),
 		"when it was made and started, and when the proof was made",
 	)
+	if k.asked.Path == "" { // else it was compared
+		k.out.Word = append(k.out.Word, fmt.Sprintf("that it follows branch %s, and of the commit the folder %s", clip(s.Branch), clip(path.Clean("./"+s.Values.Path))))
+	}
 	if n := len(s.Container.LeftOut); n > 0 {
-		k.out.LeftOut = append(k.out.LeftOut, fmt.Sprintf("the values of %d labels, which are the image's or may hold a secret: %s", n, clip(strings.Join(s.Container.LeftOut, ", "))))
+		k.out.LeftOut = append(k.out.LeftOut, fmt.Sprintf("the values of %s of the image, or with a secret: %s", wording.Counted(n, "label"), strings.Join(s.Container.LeftOut, ", ")))
 	}
 	if w := k.asked.Trust.Warning(); w != "" {
 		k.out.LeftOut = append(k.out.LeftOut, "signatures, by your own rules: "+w)
@@ -188,6 +196,13 @@ func (k *check) wanted() (all []*Fault) {
 	}
 	if want := k.asked.ID; want != "" && want != k.s.ID() {
 		all = append(all, &Fault{Code: OtherService, Says: fmt.Sprintf("the proof is of %s, and %s is asked for", clip(string(k.s.ID())), want)})
+	}
+	for _, f := range []struct{ what, got, want string }{
+		{"source", k.s.Source, k.asked.Source}, {"branch", k.s.Branch, k.asked.Branch}, {"path", path.Clean("./" + k.s.Values.Path), k.asked.Path},
+	} {
+		if f.want != "" && f.got != f.want {
+			all = append(all, &Fault{Code: OtherSource, Says: fmt.Sprintf("the proof is of %s %s, and your configuration follows %s", f.what, clip(f.got), f.want)})
+		}
 	}
 	if oldest := k.asked.Oldest; !oldest.IsZero() && k.s.Made.Before(oldest) {
 		all = append(all, &Fault{Code: TooOld, Says: fmt.Sprintf("the proof was made %s, and nothing before %s is taken", stamp(k.s.Made), stamp(oldest)), Hint: "ask for a new one"})
@@ -347,10 +362,10 @@ func (k *check) beginning() (from ring.SHA, known bool, _ *Fault) {
 	}
 	from = k.s.Chain.From
 	switch {
-	case k.asked.Must && len(k.asked.From) > 0:
+	case len(k.asked.From) > 0:
 		return "", false, &Fault{
 			Code: NoBeginning, Says: fmt.Sprintf("commit %s, which you know, is not in the proof: its chain begins with %s", k.asked.From[0].Short(), shortOf(from)),
-			Hint: "ask for a proof that begins there: gitring prove … --from " + string(k.asked.From[0]),
+			Hint: fmt.Sprintf("if you know that one too, check with --from %s; else ask for a proof that was made with --from %s", clip(string(from)), k.asked.From[0]),
 		}
 	case !fullID.MatchString(string(from)) || !k.given.Has(from):
 		return "", false, &Fault{Code: CommitMissing, Says: fmt.Sprintf("commit %s, with which the chain begins, is not in the proof", shortOf(from))}
@@ -443,7 +458,7 @@ func (k *check) files() {
 	if found.Service.Version != k.s.Version {
 		differs = versionFault(k.s, found)
 	}
-	k.out.Version = found.Service.Version
+	k.out.Version, k.out.Files = found.Service.Version, found.App.Files
 	k.step("version", "the files of %s, the pin and the host's values give %s, as the label says", []any{k.s.Commit.Short(), found.Service.Version.Short()}, differs)
 	k.step("container", "name, kind, slot and labels are those that the commit's files give", nil, pointers(k.s.made(found))...)
 	signed, other := k.s.written(found)
@@ -472,7 +487,13 @@ func (k *check) values(found *Computed) {
 		}
 	}
 	if len(own) > 0 {
-		k.out.Word = append(k.out.Word, "these values of the host, with which the version comes out: "+clip(strings.Join(own, ", ")))
+		k.out.Word = append(k.out.Word, "these values of the host, with which the version comes out: "+strings.Join(own, ", "))
+	}
+	if v.DataRoot != "" {
+		k.out.Word = append(k.out.Word, "that the app's data lies below "+v.DataRoot)
+	}
+	if v.Traffic != nil {
+		k.out.Word = append(k.out.Word, "how it publishes services: its settings of fronts are not the default")
 	}
 	if k.s.Verdict != nil {
 		k.out.Word = append(k.out.Word, fmt.Sprintf("that the image's signature by key %s was good %s", clip(k.s.Verdict.Key), stamp(k.s.Verdict.At)))

@@ -63,7 +63,7 @@ func TestACommitThatNamesTheDigestIsSaidToDoSo(t *testing.T) {
 func TestABeginningThatNobodyNamedIsToldOf(t *testing.T) {
 	s := newSample(t)
 	ask := s.asked()
-	ask.From, ask.Must = nil, false
+	ask.From = nil
 	found := proof.Check(s.file(), ask)
 	require.Empty(t, found.Faults)
 	require.False(t, found.Chain.Known)

@@ -14,6 +14,7 @@ const (
 
 	OtherHost    Code = "OtherHost"
 	OtherService Code = "OtherService"
+	OtherSource  Code = "OtherSource"
 	TooOld       Code = "TooOld"
 
 	LabelDiffers   Code = "LabelDiffers"

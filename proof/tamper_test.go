@@ -233,7 +233,7 @@ func tamperings() []tampering {
 				s.tip = s.commit(&alice, s.tree(sampleFiles("four\n")), "On top", begin)
 				s.make(s.tip, begin)
 			},
-			asks: func(_ *sample, a *proof.Asked) { a.From, a.Must = nil, false },
+			asks: func(_ *sample, a *proof.Asked) { a.From = nil },
 		},
 		{name: "objects that the statement does not name", does: func(s *sample) { s.proof.Objects, _ = proof.Pack(s.all()[1:]) }, seal: true, code: proof.ObjectsDiffer, says: "they are not those of the statement"},
 		// The journal.
@@ -283,6 +283,8 @@ func tamperings() []tampering {
 		// What it is of.
 		{name: "it is of another host", code: proof.OtherHost, says: "edge-9 is asked for", asks: func(_ *sample, a *proof.Asked) { a.Host = "edge-9" }},
 		{name: "it is of another service", code: proof.OtherService, says: "shop/db is asked for", asks: func(_ *sample, a *proof.Asked) { a.ID = "shop/db" }},
+		{name: "it is of another folder of the repository", code: proof.OtherSource, says: "your configuration follows hosts/edge-1", asks: func(_ *sample, a *proof.Asked) { a.Path = "hosts/edge-1" }},
+		{name: "it is of another branch", code: proof.OtherSource, says: "your configuration follows release", asks: func(_ *sample, a *proof.Asked) { a.Branch = "release" }},
 		{name: "it is too old", code: proof.TooOld, says: "nothing before", asks: func(s *sample, a *proof.Asked) { a.Oldest = s.clock.AddDate(0, 0, 1) }},
 		{name: "it was made in the future", does: func(s *sample) { s.proof.Statement.Made = s.clock.AddDate(1, 0, 0) }, seal: true, code: proof.TooOld, says: "which is not yet"},
 		// The file.

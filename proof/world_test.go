@@ -305,6 +305,6 @@ func (s *sample) file() []byte {
 func (s *sample) asked() proof.Asked {
 	return proof.Asked{
 		Trust: s.trust("strict", alice.line("")+bob.line(""), ""), Now: s.clock.Add(24 * time.Hour),
-		From: []ring.SHA{s.intro}, Must: true,
+		From: []ring.SHA{s.intro},
 	}
 }

@@ -65,7 +65,7 @@ func proofOf(s *screen.Screen, c *proof.Checked) {
 		row("commit", m.SHA.Short()+" of "+screen.Stamp(m.ClaimedAt), m.Subject)
 	}
 	if n := c.Chain; n != nil {
-		begins := "from " + n.From.Short() + ", which is not known to you"
+		begins := "from " + n.From.Short() + ", which you did not name"
 		if n.Known {
 			begins = "from " + n.From.Short() + ", which you named"
 		}
@@ -73,16 +73,19 @@ func proofOf(s *screen.Screen, c *proof.Checked) {
 		for _, name := range slices.Sorted(maps.Keys(n.Signers)) {
 			who = append(who, fmt.Sprintf("%s %d", name, n.Signers[name]))
 		}
-		row("chain", begins, fmt.Sprintf("%d commits after it", n.Commits)+wording.When(len(who) > 0, " ("+strings.Join(who, ", ")+")"))
+		row("chain", begins, wording.Counted(n.Commits, "commit")+" after it"+wording.When(len(who) > 0, " ("+strings.Join(who, ", ")+")"))
 	}
 	if i := c.Image; i != nil {
 		by := "the host looked the digest up"
 		if i.Signed {
 			by = "the commit names the digest"
 		}
-		row("image", i.Pin, by)
+		name, _, _ := strings.Cut(i.Pin, "@")
+		row("image", name, by)
+		s.Line(2, " ", screen.Painted("digest", screen.Dim), screen.Text(i.Digest)) // as wide as a terminal
 	}
 	row("version", string(c.Version))
+	row("files", c.Files...)
 	row("container", fmt.Sprintf("%s (%.12s)", c.Container.Name, c.Container.ID), string(c.Container.State),
 		wording.When(!c.Container.Started.IsZero(), "since "+screen.Stamp(c.Container.Started)))
 	if j := c.Journal; j != nil {
@@ -106,7 +109,7 @@ func listOf(s *screen.Screen, title string, all []string) {
 func ProofMade(s *screen.Screen, p *proof.Proof, size int, doubts []*ring.Refusal) {
 	st := &p.Statement
 	s.Line(0, ": ", screen.Painted(fmt.Sprintf("%s/%s on %s", st.App, st.Service, st.Host), screen.Bold), screen.Text("container "+st.Container.Name+" of "+st.Commit.Short()))
-	s.Line(2, ", ", screen.Text(wording.RoundSize(int64(size))), screen.Text(fmt.Sprintf("%d commits after %s", st.Chain.Commits, st.Chain.From.Short())),
+	s.Line(2, ", ", screen.Text(wording.RoundSize(int64(size))), screen.Text(wording.Counted(st.Chain.Commits, "commit")+" after "+st.Chain.From.Short()),
 		screen.Labelled("which rests on ", st.Chain.How))
 	if st.Chain.LeftOut != "" {
 		s.Line(2, " ", screen.Painted("left out:", screen.Yellow), screen.Text("the commits before "+st.Chain.From.Short()+", because "+st.Chain.LeftOut))

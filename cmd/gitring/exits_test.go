@@ -27,7 +27,7 @@ var asking = map[string]string{
 	"trust show": "trust show", "trust accept": "trust accept a1b2c3d4e5f60718293a4b5c6d7e8f9012345678 --reason r", "trust reverify": "trust reverify --reason r",
 	"undo": "undo web --reason r", "pause": "pause web/web --reason r", "resume": "resume web/web", "restart": "restart web/web",
 	"prove": "prove web/web",
-	"ui": "ui", "metrics": "metrics", "notify test": "notify test", "outbox list": "outbox list", "outbox retry": "outbox retry --all",
+	"ui":    "ui", "metrics": "metrics", "notify test": "notify test", "outbox list": "outbox list", "outbox retry": "outbox retry --all",
 
 	// They ask the daemons of other hosts, and none where there is no inventory.
 	"fleet status": "", "fleet version": "", "fleet plan": "", "fleet sync": "", "fleet doctor": "", "fleet refresh": "", "fleet events": "", "fleet hold": "", "fleet release": "", "fleet pause": "",

@@ -224,9 +224,12 @@ func (g *globals) askedOf(cmd *cobra.Command, target string, f proveFlags) (proo
 		if !config.FullSHA.MatchString(f.from) {
 			return ask, notFull(f.from)
 		}
-		ask.From, ask.Must = []ring.SHA{ring.SHA(f.from)}, true
+		ask.From = []ring.SHA{ring.SHA(f.from)}
 	} else {
 		ask.From = slices.DeleteFunc([]ring.SHA{r.Config.MinCommit, r.Config.Introduction}, func(sha ring.SHA) bool { return sha == "" })
+	}
+	if !f.trust.ByHand() {
+		ask.Source, ask.Branch, ask.Path = r.Followed()
 	}
 	r.Config.MinCommit = "" // where it is in the proof, the chain begins there
 	ask.Trust, err = r.Trust()
