@@ -49,9 +49,9 @@ func servicesNamed(st *ring.Status, name string) []string {
 // those of the app of that name, else of that name in other apps, else all.
 func Partial(st *ring.Status, given string) (says, hint string) {
 	if part, ok := Narrow(st, given); ok {
-		return given + " is an app, and no service", namesOr("its services: ", ServicesOf(part))
+		return fmt.Sprintf("%q is an app, and no service", given), namesOr("its services: ", ServicesOf(part))
 	}
-	says = given + " names no service"
+	says = fmt.Sprintf("%q names no service", given)
 	if services := servicesNamed(st, given); len(services) > 0 {
 		return says, namesOr("services of that name: ", services)
 	}

@@ -54,7 +54,7 @@ func Changes(s *screen.Screen, c *ring.Changes, now time.Time) {
 		}
 	}
 	if len(open) > 0 {
-		notes.Line(2, " ", screen.Painted("to be resolved:", screen.Dim), screen.Text(strings.Join(open, ", ")+"; the registry is asked for the digest first"))
+		notes.Line(2, " ", screen.Painted("to be resolved:", screen.Dim), screen.Text(strings.Join(open, ", ")+"; what the tag means now is looked up first"))
 	}
 	for i := range c.UnderWay {
 		showMove(notes, &c.UnderWay[i], now)
@@ -88,11 +88,15 @@ func reasonOfChange(sv ring.ServiceChange, open *[]string) string {
 			continue
 		}
 		says, unresolved := strings.CutSuffix(f.Field, " to be resolved")
-		says = strings.TrimSuffix(says, ",")
+		says, moved := strings.CutSuffix(says, ",")
 		if unresolved {
 			if image := says[strings.LastIndex(says, " ")+1:]; !slices.Contains(*open, image) {
 				*open = append(*open, image)
 			}
+		}
+		plain = append(plain, f.Field)
+		if unresolved && !moved && len(sv.Fields) > 1 {
+			continue // it is the same one, and its tag is looked up anew
 		}
 		if f.Values != nil {
 			says += fmt.Sprintf(" %q -> %q", f.Values.From, f.Values.To)
@@ -100,7 +104,7 @@ func reasonOfChange(sv ring.ServiceChange, open *[]string) string {
 		if f.Class != sv.Class && f.Class != "" {
 			says += fmt.Sprintf(" (%s)", f.Class)
 		}
-		plain, told = append(plain, f.Field), append(told, says)
+		told = append(told, says)
 	}
 	rest, ok := strings.CutPrefix(sv.Reason, strings.Join(plain, ", "))
 	if !ok || len(told) == 0 {

@@ -31,11 +31,15 @@ func TestAPlanSaysEachReasonOnce(t *testing.T) {
 	Changes(s, &ring.Changes{Source: "prod", Apps: []ring.AppChanges{{App: "shop", Services: []ring.ServiceChange{rolled("web"), rolled("worker"), joined}}}}, time.Now())
 	says := s.String()
 	require.Equal(t, 1, strings.Count(says, "to be resolved"), says)
-	require.Contains(t, says, "\n  to be resolved: shop:2, vpn:1; the registry is asked for the digest first\n")
+	require.Contains(t, says, "\n  to be resolved: shop:2, vpn:1; what the tag means now is looked up first\n")
 	for _, service := range []string{"web   ", "worker"} {
 		require.Contains(t, says, "shop/"+service+`  roll      none  image shop:1 -> shop:2, env LEVEL "info" -> "debug", replicas 2 -> 3 (in place); backup runs first`)
 	}
-	require.Contains(t, says, "shop/vpn     recreate  -     network_mode, image vpn:1\n")
+	require.Contains(t, says, "shop/vpn     recreate  -     network_mode\n", "the image is as before")
+	s = screen.New(false, 0)
+	alone := ring.ServiceChange{Service: "db", Class: ring.ChangeRoll, Reason: "image db:1 to be resolved", Fields: []ring.FieldChange{{Field: "image db:1 to be resolved", Class: ring.ChangeRoll}}}
+	Changes(s, &ring.Changes{Source: "prod", Apps: []ring.AppChanges{{App: "shop", Services: []ring.ServiceChange{alone}}}}, time.Now())
+	require.Contains(t, s.String(), "none  image db:1\n", "nothing else says why")
 	for _, service := range []string{"shop/web", "shop/worker", "shop/vpn"} {
 		require.Equal(t, 1, strings.Count(says, service+" "), "a row, and nothing below it: %s", says)
 	}
