@@ -107,7 +107,7 @@ func shortened(all []column, places []place, over int) bool {
 }
 
 // leastAddress is room for an address with its port, and for how many more there are.
-const leastAddress = len("127.0.0.1:8000,+1")
+const leastAddress = len("127.0.0.1:18080,+1")
 
 // shortenAddresses makes a table narrower, as far as it is too wide, by cutting the addresses
 // of the services that have long ones: the others keep theirs whole.

@@ -92,6 +92,14 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 	require.Contains(t, s.String(), "web/web image missing")
 }
 
+// What is left of several addresses is one that can be typed.
+func TestAShortenedAddressIsStillOne(t *testing.T) {
+	require.Equal(t, "127.0.0.1:18080,+1", cutAddress("127.0.0.1:18080,127.0.0.1:18081", leastAddress))
+	require.Equal(t, "127.0.0.1:18080,+4", cutAddress("127.0.0.1:18080,:53/udp,+3", leastAddress))
+	require.Equal(t, "172.18.0.2", cutAddress("172.18.0.2", leastAddress))
+	require.Equal(t, "…8::1]:8080", cutAddress("[2001:db8::1]:8080", 11))
+}
+
 // A version that failed and that nothing can take the place of is kept, and started again:
 // the screen does not say that it is not tried again.
 func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {
