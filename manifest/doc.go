@@ -82,7 +82,6 @@
 //	platform    what it is built for
 //	secrets     secrets and configs
 //	encrypted   files that are opened for them
-//	sops        and those that are ciphertext where nothing is opened
 //	hooks       commands around its life
 //	composed    what Compose would take its hash of
 //

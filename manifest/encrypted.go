@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -57,11 +59,26 @@ const closedValue = "\x00not opened here"
 // closedWord is closedValue for one of which is known that it is one word.
 const closedWord = "\x00sealed"
 
+// noOpener stands where nobody gave an opener, as those do who only look for folders: what may
+// be encrypted is refused.
+type noOpener struct{}
+
+// marksOfCiphertext stand in each file that SOPS or age wrote.
+var marksOfCiphertext = []string{"ENC[AES256_GCM,data:", "age-encryption.org/v1", "BEGIN AGE ENCRYPTED FILE"}
+
+func (noOpener) Encrypted(body []byte) bool {
+	return slices.ContainsFunc(marksOfCiphertext, func(mark string) bool { return bytes.Contains(body, []byte(mark)) })
+}
+
+func (noOpener) Open(SecretFile) (*OpenedFile, *ring.Refusal) {
+	return nil, &ring.Refusal{
+		Code: ring.SecretKey, OfFile: true, Says: "is encrypted, and nothing opens it here",
+		Hint: "put the values into the host's env folder (env.dir), and take the encrypted file out of what is mounted or read",
+	}
+}
+
 // encrypted reports whether a file of the commit is encrypted.
 func (r *reader) encrypted(body []byte) bool {
-	if r.settings.Secrets == nil {
-		return sopsEncrypted(body)
-	}
 	return r.settings.Secrets.Encrypted(body)
 }
 
@@ -81,20 +98,17 @@ func (r *reader) notHere(p string, body []byte, at place) *fault {
 
 // openSecret opens an encrypted file for the app. at is where the file is asked for.
 func (a *appReader) openSecret(p string, body []byte, at place) (*OpenedFile, *fault) {
-	if a.settings.Secrets == nil {
-		return nil, ciphertext(p, at)
-	}
 	if a.nameLost {
 		return nil, untold // whose it is cannot be judged
 	}
 	o, r := a.settings.Secrets.Open(SecretFile{Source: a.settings.Source, App: a.name, Folder: a.from.path, Path: p, Body: body, Another: a.ofAnother(p)})
 	if r != nil {
 		f := &fault{code: r.Code, place: place{file: p, line: r.Line}, says: r.Of(p).Says, hint: r.Hint}
-		if r.Code == ring.SecretMAC && !r.OfFile {
-			f.says = p + ": " + f.says // a value of it
-		}
 		if r.Line == 0 && at.file != "" && r.Code != ring.SecretMAC {
 			f.place = at
+		}
+		if !r.OfFile && (r.Code == ring.SecretMAC || f.place.file != p) {
+			f.says = p + ": " + f.says // of something in it
 		}
 		return nil, f
 	}

@@ -174,6 +174,9 @@ func read(c *ring.Commit, s Settings, m *Memory) (*reader, ring.Plan, []outcome)
 		memory: m, fresh: map[string]remembered{},
 	}
 	r.settings.Path = path.Clean("./" + s.Path)
+	if s.Secrets == nil {
+		r.settings.Secrets = noOpener{}
+	}
 	r.tree = newTree(c.Tree, r.settings.Path, r.limits)
 
 	apps, fault := r.discover()

@@ -2,12 +2,14 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/secrets"
 )
 
 // repo makes a commit of path -> text.
@@ -19,7 +21,24 @@ func repo(files map[string]string) *ring.Commit {
 	return &ring.Commit{SHA: ring.SHA(strings.Repeat("a", 40)), Tree: fsys}
 }
 
-func settings() Settings { return Settings{Source: "prod", Path: ".", Host: "edge-1"} }
+func settings() Settings {
+	return Settings{Source: "prod", Path: ".", Host: "edge-1", Secrets: keyless{}}
+}
+
+// keyless reads encrypted files as the daemon does, on a host that has no key.
+type keyless struct{}
+
+func (keyless) Encrypted(body []byte) bool { _, is := secrets.FormOf(body); return is }
+
+func (keyless) Open(f SecretFile) (*OpenedFile, *ring.Refusal) {
+	read, err := secrets.Read(f.Body)
+	if err == nil {
+		_, err = read.Open(nil)
+	}
+	var r *ring.Refusal
+	errors.As(err, &r)
+	return nil, r
+}
 
 func dump(t *testing.T, v any) string {
 	t.Helper()

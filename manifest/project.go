@@ -377,7 +377,7 @@ func (a *appReader) dotEnvOfHost(v *variables, p string, f *fault) {
 
 // commitEnv reads an env file of the commit.
 func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) []*fault {
-	if a.settings.Secrets != nil && a.encrypted(body) {
+	if a.encrypted(body) {
 		return a.secretEnv(v, a.tree.real(p).path, body, raw)
 	}
 	if i := bytes.Index(body, []byte(ring.SealMark)); i >= 0 {

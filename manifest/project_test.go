@@ -130,7 +130,7 @@ func TestConfigsAndSecretsAreRefused(t *testing.T) {
 		{"one of Swarm by its name", "secrets:\n  s: {external: {name: x}}", ring.Unsupported, 5, "Swarm's", "file:"},
 		{"a driver", "secrets:\n  s: {driver: x}", ring.Unsupported, 5, "secrets.s.driver", "remove"},
 		{"a template", "secrets:\n  s: {file: x, template_driver: golang}", ring.Unsupported, 5, "secrets.s.template_driver", "remove"},
-		{"an encrypted one", "secrets:\n  s: {file: sops.yaml}", ring.Unsupported, 5, "SOPS", "env folder"}, // by whom nothing is opened
+		{"an encrypted one", "secrets:\n  s: {file: sops.yaml}", ring.SecretForm, 3, "its list age", "encrypt it anew"},
 		{"an unknown key", "secrets:\n  s: {fil: x}", ring.UnknownKey, 5, "secrets.s.fil", "file"},
 		{"a file and a variable", "secrets:\n  s: {file: x, environment: PW}", ring.BadValue, 5, "exclusive", ""},
 	} {
