@@ -187,6 +187,11 @@ func (t *Pass) silentProxy(v *service, in *instance) outcome {
 	return o
 }
 
+// restartedInVain tells of a front that no start of its container helps.
+func restartedInVain(times int) string {
+	return say("its front was started anew %d times and does not answer as it should", times)
+}
+
 // hopelessFront has a front made anew whose container was started anew again and again and is
 // still silent: whoever takes it over does so after each start. While it is away nothing is
 // sent to an instance, so what waits for it goes on.

@@ -1,15 +1,12 @@
 package reconcile
 
-import "github.com/gitring/gitring/ring"
-
 // drainMeant goes on with an instance that leaves its front, beside all that else is to be
 // done for the service; or takes that back, where it is wanted again or needed still.
 func (t *Pass) drainMeant(v *service, in *instance) outcome {
-	forget := noting(ring.Forget{Table: "intent", Key: in.ID})
 	wanted := in.fit && in.Version == v.target.Version && in.Slot <= v.target.Replicas && v.inSlot(in.Slot) == nil
 	switch {
 	case in.Live() && (wanted || !v.isExclusive() && !v.canSpare(in) || v.staysForRestore(in)):
-		return forget
+		return t.takenBack(in)
 	case !t.isOut(v, in) && v.isFront() && in.intent == intentDrain && t.isFrontUnused(v, in):
 		it := t.Facts.Intents[in.ID]
 		it.Kind, it.At = intentLeft, t.now
@@ -31,5 +28,5 @@ func (t *Pass) outMeant(v *service, in *instance) outcome {
 	if in.Live() && in.Version != v.target.Version && (state == Starting || state == Restoring) {
 		return outcome{}
 	}
-	return noting(ring.Forget{Table: "intent", Key: in.ID})
+	return t.takenBack(in)
 }

@@ -274,9 +274,64 @@ func (t *Pass) isOut(v *service, in *instance) bool {
 	if !in.Live() || !v.hasFront() && (v.app.NoPrune || len(t.seen[frontID(v.id)]) == 0) {
 		return true
 	}
+	if t.isMadeToServe(frontID(v.id)) && t.liesNamed(v.id, in) {
+		return false // it begins by the table on its disk
+	}
 	name := ring.FrontName(in.ID)
 	fronts := t.frontsOf(v.id)
 	return !slices.ContainsFunc(fronts, func(f toldFront) bool { return f.mayName(name) })
+}
+
+// liesNamed reports whether a table that may lie on the disk of a front names an instance. A
+// front that is made anew finds what the one before it was told last.
+func (t *Pass) liesNamed(id ring.ServiceID, in *instance) bool {
+	row, told := t.Facts.Fronts[id]
+	name := ring.FrontName(in.ID)
+	if !told || row.Table.State(name).State != "" || row.Sent.State(name).State != "" {
+		return told
+	}
+	for _, open := range row.Open {
+		if open.State(name).State != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// isMadeToServe reports whether a step that starts a container of a service is decided or in
+// flight.
+func (t *Pass) isMadeToServe(id ring.ServiceID) bool {
+	return t.anyStep(id, func(a *ring.Action) bool { return a.Kind == ring.DoStart || a.Kind == ring.DoCreate && a.Start })
+}
+
+// stopsNow reports whether a step that stops an instance is decided or in flight.
+func (t *Pass) stopsNow(v *service, in *instance) bool {
+	return t.anyStep(v.id, func(a *ring.Action) bool {
+		return a.Instance == in.ID && (a.Kind == ring.DoStop || a.Kind == ring.DoRemove || a.Kind == ring.DoRestart)
+	})
+}
+
+// startsNow reports whether a step that starts an instance is decided or in flight: it may run
+// by the time that a table is in force.
+func (t *Pass) startsNow(v *service, in *instance) bool {
+	return t.anyStep(v.id, func(a *ring.Action) bool {
+		return a.Instance == in.ID && (a.Kind == ring.DoStart || a.Kind == ring.DoRestart)
+	})
+}
+
+// stopsBehind is why a front may not be started for now: an instance is being stopped that the
+// table on its disk sends requests to. Nobody would take it out in time.
+func (t *Pass) stopsBehind(v *service) string {
+	b := t.serviceBehind(v)
+	if b == nil {
+		return ""
+	}
+	for _, in := range b.instances {
+		if in.Live() && t.stopsNow(b, in) && t.liesNamed(b.id, in) {
+			return say("waits until %s has stopped, which its last table names", in.Name)
+		}
+	}
+	return ""
 }
 
 // frontAnswers reports whether the container of a front has taken a table and says so, which

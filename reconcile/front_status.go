@@ -25,7 +25,7 @@ func (t *Pass) frontedPhase(v *service, phase ring.Phase, why ring.Reason) (ring
 		return phase, ring.Reason{Code: ring.WhyFrontNotReady, On: frontID(v.id), Says: why.Says + "; " + say(format, args...)}
 	}
 	if n := t.Facts.Fronts[v.id].Restarts; n >= frontTries {
-		return wait(ring.PhaseDegraded, "its front was started anew %d times and does not answer as it should", n)
+		return wait(ring.PhaseDegraded, "%s", restartedInVain(n))
 	}
 	all := t.frontsOf(v.id)
 	running := slices.ContainsFunc(all, func(f toldFront) bool { return f.in.State == ring.StateRunning })

@@ -62,7 +62,7 @@ func (t *Pass) removalMeant(v *service, in *instance) outcome {
 	case kept && t.mayBeStopping(v, in):
 		return outcome{}
 	case kept, v.staysForRestore(in):
-		return noting(ring.Forget{Table: "intent", Key: in.ID})
+		return t.takenBack(in)
 	}
 	return outcome{then: stop, move: move{kind: moveFinish, in: in}}
 }

@@ -29,11 +29,25 @@ func (t *decider) drainFirst(v *service, in *instance, why string) bool {
 // removalIntent is what is written down of an instance that goes: whose slot it empties, where
 // that is to be filled again.
 func (t *Pass) removalIntent(v *service, in *instance, kind, why string) ring.Intent {
-	it := ring.Intent{Instance: in.ID, Kind: kind, Reason: why, At: t.now}
+	it := ring.Intent{Instance: in.ID, Kind: kind, Reason: why, At: t.now, Unstarted: t.isUnstarted(in)}
 	if in.Version == v.target.Version && in.Slot <= v.target.Replicas {
 		it.ID, it.Slot = v.id, in.Slot
 	}
 	return it
+}
+
+// isUnstarted reports whether an instance is to be started again: it was meant to be, or its
+// last start was not seen through.
+func (t *Pass) isUnstarted(in *instance) bool {
+	return in.Live() && (in.startUnseen() || in.intent == intentRestart || t.Facts.Intents[in.ID].Unstarted)
+}
+
+// takenBack is that an instance stays after all, which was meant to go.
+func (t *Pass) takenBack(in *instance) outcome {
+	if t.isUnstarted(in) {
+		return noting(ring.Intent{Instance: in.ID, Kind: intentRestart, Reason: "its last start was not seen through", At: t.now})
+	}
+	return noting(ring.Forget{Table: "intent", Key: in.ID})
 }
 
 // drainsIn reports whether an instance of a slot still has the name that the next one of the

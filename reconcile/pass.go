@@ -187,6 +187,19 @@ func (t *Pass) inFlight(id ring.ServiceID) *ring.Action {
 	return &a
 }
 
+// anyStep reports whether a step of a service that is decided or in flight is such a one.
+func (t *Pass) anyStep(id ring.ServiceID, such func(*ring.Action) bool) bool {
+	if a := t.inFlight(id); a != nil && such(a) {
+		return true
+	}
+	for i := range t.steps { // they are large
+		if a := &t.steps[i]; ring.ID(a.App, a.Service) == id && such(a) {
+			return true
+		}
+	}
+	return false
+}
+
 // sourceNamed finds a configured source; nil when there is none of that name.
 func (t *Pass) sourceNamed(name string) *Source {
 	for i := range t.Sources {

@@ -66,7 +66,7 @@ func (t *Pass) frontTook(v *service) bool {
 // needsPublisher reports whether an old instance is what serves, or would again: no front has
 // taken what it publishes, or none reaches an instance.
 func (t *Pass) needsPublisher(v *service, in *instance) bool {
-	if !slices.Contains(t.publishersOf(v), in) || !v.waits.None() {
+	if !slices.Contains(t.publishersOf(v), in) || !v.waits.None() || v.wentBackPast(in) {
 		return false
 	}
 	return !slices.ContainsFunc(t.frontsOf(v.id), func(f toldFront) bool {
@@ -77,6 +77,14 @@ func (t *Pass) needsPublisher(v *service, in *instance) bool {
 			seen, _ := f.reached(ring.FrontName(x.ID))
 			return x.Version == v.want.Version && x.ready && seen.Reached
 		})
+	})
+}
+
+// wentBackPast reports whether v goes back to another version than that of an instance, and
+// one of it is ready again.
+func (v *service) wentBackPast(in *instance) bool {
+	return v.target != v.want && in.Version != v.target.Version && slices.ContainsFunc(v.instances, func(x *instance) bool {
+		return x.Version == v.target.Version && x.ready
 	})
 }
 

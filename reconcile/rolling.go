@@ -75,7 +75,7 @@ func (t *Pass) oneMore(v *service) outcome {
 		}
 	}
 	parallel := max(1, v.settingsNow().MaxParallel)
-	if slices.ContainsFunc(v.instances, func(in *instance) bool { return t.needsPublisher(v, in) }) {
+	if slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Live() && t.needsPublisher(v, in) }) {
 		up = max(up, 1) // what publishes the port goes last, whatever max_surge says
 	}
 	if v.inSteps() {

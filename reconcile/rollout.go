@@ -125,7 +125,7 @@ func (t *decider) countProgress(v *service) {
 	tried = tried && try.Version == v.want.Version && try.Cause != "" && (try.Kind == ring.DoCreate || try.Kind == ring.DoStart)
 	stuck := t.stuckReason(v) != ""
 	tried = tried && !try.At.Before(row.Began) && !stuck
-	late := stuck || t.heldUp(v) || v.inSteps() && !row.Stepped.IsZero()
+	late := stuck || t.heldUp(v) || t.awaitsFrontWord(v) || v.inSteps() && !row.Stepped.IsZero()
 	if late && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
 		row.Progress = t.now // the time until it is mended, or has come so far, is not the version's
 	}

@@ -180,7 +180,7 @@ func (e *engine) boxOf(name string) *box { return e.boxes[name] } // the IDs of 
 // inFlight is how much is in flight to an instance.
 func (e *engine) inFlight(f *modelFront, name string) int {
 	b := e.boxOf(name)
-	if b == nil || !b.running() {
+	if b == nil || !b.lives() { // one that others paused keeps what it has
 		return 0
 	}
 	switch f.state(name) {
@@ -306,7 +306,10 @@ func (e *engine) route(a ring.Action) (ring.Done, error) {
 func (e *engine) takeTable(f *modelFront, table ring.FrontTable) {
 	was := f.table
 	if table.Leaving && !was.Leaving {
-		f.left = e.now.Add(time.Duration(1+e.r.Intn(30)) * time.Second)
+		f.left = e.now
+		if after := 1 + e.r.Intn(30); f.in.asked { // by a health check, which comes so often
+			f.left = e.now.Add(time.Duration(after) * time.Second)
+		}
 	}
 	for _, in := range was.Instances {
 		n := e.inFlight(f, in.Name)
@@ -667,7 +670,7 @@ func (s *scenario) restOfFronts(app *ring.App) {
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.front)) {
 			f := s.front[id]
-			if f.in.App != app.Name || f.in.frontOf != v.Name {
+			if f.in.App != app.Name || f.in.frontOf != v.Name || s.aside(f.in.Service) { // one that others paused is left so
 				continue
 			}
 			for _, in := range f.table.Instances {
@@ -680,7 +683,7 @@ func (s *scenario) restOfFronts(app *ring.App) {
 			}
 			for _, id := range s.each() {
 				b := s.boxes[id]
-				if b.App == app.Name && b.Service == v.Name && s.ready(b) && f.state(b.ID) != ring.FrontActive && !s.failedBeside(f, b, v) {
+				if b.App == app.Name && b.Service == v.Name && s.ready(b) && f.state(b.ID) != ring.FrontActive && !s.failedBeside(f, b, v) && !s.isHalfSet(f, b, v) {
 					s.violate("I16: at rest %s is ready and gets no requests", b.Name)
 				}
 			}
@@ -742,6 +745,37 @@ func (s *scenario) frontWentBack(v *ring.Service) bool {
 		s.violate("T02: at rest %d fronts of %s run, which was restored", n, v.FrontOf)
 	}
 	return true
+}
+
+// frontStays reports whether a front is as it was good, because its service failed and nothing
+// of the new version serves: it moves with the first instance of it (T02).
+func (s *scenario) frontStays(v *ring.Service, count map[ring.Version]int) bool {
+	good, behind := s.disk.Good[ring.ID("web", v.Name)], s.wantOf("web", v.FrontOf)
+	if v.FrontOf == "" || behind == nil || good == nil || good.Service.Version == v.Version || !s.isPaused(new(s.disk.Apps["web"].App), v.FrontOf) {
+		return false
+	}
+	for _, b := range s.boxes {
+		if b.App == "web" && b.Service == v.FrontOf && b.Version == behind.Version && s.ready(b) {
+			return false
+		}
+	}
+	return len(count) == 1 && count[good.Service.Version] == 1
+}
+
+// isHalfSet reports whether a container is of a second set that is not whole: it stays warm
+// until all of it is ready (T22), be it that the host has no memory for the rest.
+func (s *scenario) isHalfSet(f *modelFront, b *box, v *ring.Service) bool {
+	n, served := 0, false
+	for _, x := range s.boxes {
+		if x.App != b.App || x.Service != b.Service {
+			continue
+		}
+		if x.Version == v.Version && s.ready(x) {
+			n++
+		}
+		served = served || x.Version != v.Version && s.ready(x) && f.state(x.ID) == ring.FrontActive
+	}
+	return served && v.Rollout.Strategy == ring.BlueGreen && b.Version == v.Version && n < v.Replicas
 }
 
 // counted is what a front counted of an instance since its process began: so many answers a

@@ -478,6 +478,7 @@ func (e *engine) change(a ring.Action, b *box) error {
 		}
 		e.note("%s is removed", b.Name)
 		e.drop(b)
+		delete(e.tables, made(b)) // with the folders of a front; one that others remove leaves them
 	case ring.DoRestart:
 		if b.lives() {
 			e.exit(b, 137)

@@ -62,7 +62,7 @@ func (t *decider) createInstance(v *service, slot int, start bool, why string) b
 			return false
 		}
 	}
-	if why := cmp.Or(t.awaitsRestart(v, slot), t.leftAlone(v, slot)); why != "" {
+	if why := cmp.Or(t.awaitsRestart(v, slot), t.leftAlone(v, slot), t.stopsBehind(v)); why != "" {
 		v.missing = why
 		return false
 	}
@@ -122,7 +122,7 @@ func (t *decider) clearInstance(v *service, in *instance, intent, why string) {
 	}
 	if !t.isOut(v, in) {
 		if in.intent != intentOut && t.mayDrainMore(v) {
-			t.setFact(ring.Intent{Instance: in.ID, Kind: intentOut, Reason: why, At: t.now})
+			t.setFact(ring.Intent{Instance: in.ID, Kind: intentOut, Reason: why, At: t.now, Unstarted: t.isUnstarted(in)})
 		}
 		return
 	}
@@ -138,7 +138,7 @@ func (t *decider) startInstance(v *service, in *instance, why string) bool {
 		v.missing = "waits for what it is tied to"
 		return false
 	}
-	if v.missing = t.occupiedReasonOf(v, in); v.missing != "" {
+	if v.missing = cmp.Or(t.occupiedReasonOf(v, in), t.stopsBehind(v)); v.missing != "" {
 		return false
 	}
 	if t.giveName(v, in) {

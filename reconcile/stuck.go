@@ -14,7 +14,21 @@ func (t *Pass) stuckReason(v *service) string {
 	if try, ok := t.refusedStep(v); ok {
 		return withHint(try)
 	}
+	if n := t.Facts.Fronts[v.id].Restarts; n >= frontTries && t.awaitsFrontWord(v) {
+		return restartedInVain(n)
+	}
 	return t.memoryShort(v)
+}
+
+// awaitsFrontWord reports whether a rollout waits for nothing but the word of a front that is
+// silent, or not believed: that its new instance is reached, or that the old one is let go.
+func (t *Pass) awaitsFrontWord(v *service) bool {
+	if !v.hasFront() || t.Facts.Fronts[v.id].Silent.IsZero() {
+		return false
+	}
+	return slices.ContainsFunc(v.instances, func(in *instance) bool {
+		return in.Version == v.want.Version && in.fit && !in.ready || in.intent == intentOut && in.Live()
+	})
 }
 
 // heldUp reports whether a rollout gets no further now for what is no fault of its
@@ -43,7 +57,7 @@ func (t *Pass) awaitsHost(v *service) bool {
 		return false
 	}
 	try, ok := t.refusedStep(v)
-	return ok && !try.Permanent || t.undoneReason(v) != "" || t.memoryShort(v) != ""
+	return ok && !try.Permanent || t.undoneReason(v) != "" || t.memoryShort(v) != "" || t.awaitsFrontWord(v)
 }
 
 // refusedStep is the try that v is stuck with.

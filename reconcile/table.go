@@ -101,7 +101,7 @@ func (t *Pass) seatInstance(v *service, f *toldFront, s *seat) {
 			s.State, s.Until = s.was.State, s.was.Until
 		}
 	case in.isGoingOut(t.Facts.Intents[in.ID].At):
-		if s.was.State == "" || !in.Live() {
+		if s.was.State == "" || !in.Live() && !t.startsNow(v, in) {
 			return // nothing new may come to it
 		}
 		drains := s.was.State == ring.FrontDraining && f.table.State(s.was.Name).State == ring.FrontDraining
@@ -124,22 +124,6 @@ func (t *Pass) seatInstance(v *service, f *toldFront, s *seat) {
 	case s.was.State != "":
 		s.State, s.stays = ring.FrontWarm, wasActive
 	}
-}
-
-// stopsNow reports whether a step that stops an instance is decided or in flight.
-func (t *Pass) stopsNow(v *service, in *instance) bool {
-	stops := func(a *ring.Action) bool {
-		return a.Instance == in.ID && (a.Kind == ring.DoStop || a.Kind == ring.DoRemove || a.Kind == ring.DoRestart)
-	}
-	if a := t.inFlight(v.id); a != nil && stops(a) {
-		return true
-	}
-	for i := range t.steps { // they are large
-		if stops(&t.steps[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 // isDrained reports whether an instance that drains has nothing in flight, as the front says
@@ -269,7 +253,11 @@ func (t *Pass) seatSomebody(v *service, seats []seat, queues bool) {
 	seatThose := func(may func(s *seat) bool) bool {
 		any := false
 		for i := range seats {
-			if s := &seats[i]; s.State != ring.FrontDraining && !s.in.isGoingOut(t.Facts.Intents[s.in.ID].At) && may(s) {
+			s := &seats[i]
+			if s.State == ring.FrontDraining || s.in.isGoingOut(t.Facts.Intents[s.in.ID].At) || s.ends && s.was.State == "" {
+				continue
+			}
+			if may(s) {
 				s.State, any = ring.FrontActive, true
 			}
 		}

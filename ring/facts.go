@@ -208,6 +208,9 @@ type Intent struct {
 	At       time.Time `json:"at"`
 	ID       ServiceID `json:"id,omitempty"`
 	Slot     int       `json:"slot,omitempty"`
+	// Unstarted reports whether it was to be started again, or its hooks run, when it was meant
+	// to go: that is done where it stays after all.
+	Unstarted bool `json:"unstarted,omitempty"`
 }
 
 // Row is by container ID.
