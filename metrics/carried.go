@@ -31,12 +31,14 @@ type Carried struct {
 	sums map[carriedOf]*ring.FrontCounts
 }
 
-// lastHeard is what one process of a front said last, by instance.
+// lastHeard is what the processes of one front said last, by process and instance.
 type lastHeard struct {
-	process string
 	service ring.ServiceID
-	counts  map[string]ring.FrontCounts
+	counts  map[string]map[string]ring.FrontCounts
 }
+
+// mostProcesses is how many processes of a front are remembered that it does not name.
+const mostProcesses = 8
 
 // carriedOf is a service, and the set of its instances.
 type carriedOf struct {
@@ -48,24 +50,37 @@ type carriedOf struct {
 // only tells where its counters stand.
 func (c *Carried) Hear(container string, service ring.ServiceID, seen *ring.FrontSeen) {
 	was, known := c.last[container]
-	now := lastHeard{process: seen.Process, service: service, counts: map[string]ring.FrontCounts{}}
-	for _, in := range seen.Instances {
-		now.counts[in.Name] = in.Counts
+	now := lastHeard{service: service, counts: map[string]map[string]ring.FrontCounts{}}
+	take := func(process, name string, counts ring.FrontCounts) {
+		if now.counts[process] == nil {
+			now.counts[process] = map[string]ring.FrontCounts{}
+		}
+		now.counts[process][name] = counts
 		if !known {
-			continue
+			return
 		}
-		before := ring.FrontCounts{}
-		if was.process == seen.Process {
-			before = was.counts[in.Name]
-		}
-		if in.Counts.Requests < before.Requests { // it was left out, and named again
+		before := was.counts[process][name]
+		if counts.Requests < before.Requests { // it was left out, and named again
 			before = ring.FrontCounts{}
 		}
 		set := ring.SetStable
-		if seen.Table.State(in.Name).Set == ring.SetCanary {
+		if seen.Table.State(name).Set == ring.SetCanary {
 			set = ring.SetCanary
 		}
-		c.add(carriedOf{service, set}, in.Counts, before)
+		c.add(carriedOf{service, set}, counts, before)
+	}
+	for _, in := range seen.Instances {
+		take(seen.Process, in.Name, in.Counts)
+	}
+	for _, b := range seen.Before {
+		for name, counts := range b.Counts {
+			take(b.Process, name, counts)
+		}
+	}
+	for process, counts := range was.counts { // it may only not have answered in time
+		if now.counts[process] == nil && len(now.counts) < mostProcesses {
+			now.counts[process] = counts
+		}
 	}
 	if c.last == nil {
 		c.last = map[string]lastHeard{}

@@ -172,6 +172,31 @@ func TestAFrontThatDoesNotAnswerIsDownAndTellsNothingElse(t *testing.T) {
 	require.NotContains(t, s.Text(), "c0ffee")
 }
 
+// An older process counts on after a newer one took over, and what it counted last is told
+// when it has ended.
+func TestWhatAnOlderProcessCountsAfterATakeoverIsAddedUp(t *testing.T) {
+	c := &Carried{}
+	requests := func(n int64) ring.FrontCounts { return ring.FrontCounts{Requests: n} }
+	hear := func(process string, n int64, before ...ring.FrontBefore) {
+		c.Hear("front1", "web/api", &ring.FrontSeen{
+			Process: process, Instances: []ring.FrontInstanceSeen{{Name: "web1", Counts: requests(n)}}, Before: before,
+		})
+	}
+	was := func(process string, n int64) ring.FrontBefore {
+		return ring.FrontBefore{Process: process, Counts: map[string]ring.FrontCounts{"web1": requests(n)}}
+	}
+	hear("aa", 1000)
+	hear("aa", 1010)                             // 10
+	hear("bb", 5)                                // 5, and the older one did not answer in time
+	hear("bb", 6, was("aa", 1013))               // 1 and 3
+	hear("bb", 6, was("aa", 1020))               // 7
+	hear("bb", 6, was("aa", 1020))               // it has ended
+	hear("cc", 1, was("aa", 1020), was("bb", 8)) // 1 and 2
+	hear("dd", 1, was("bb", 8), was("cc", 4))    // 1 and 3
+	s := Scrape{Now: noon, Status: host(), Fronts: []Front{{Source: "prod", App: "web", Service: "api"}}, Carried: c}
+	require.InDelta(t, 33, series(t, s.Text())[`gitring_front_requests_total{source="prod",app="web",service="api",set="stable"}`], 0)
+}
+
 func TestWhatFrontsCountIsAddedUpOverTheirProcesses(t *testing.T) {
 	c := &Carried{}
 	table := &ring.FrontTable{Instances: []ring.FrontInstance{{Name: "old1"}, {Name: "new1", Set: ring.SetCanary}}}

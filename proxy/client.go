@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -351,19 +351,21 @@ func (c *Client) send(ctx context.Context, at ring.FrontAt, most time.Duration, 
 	return ask(ctx, t, method, path, body, into)
 }
 
-var (
-	buildName   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	processName = regexp.MustCompile(`^[0-9a-f]{1,64}$`)
-)
+func isBuildName(s string) bool {
+	sum, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(sum) == 64 && isProcessName(sum)
+}
+
+func isProcessName(s string) bool { return ring.IsMadeOf(s, ring.HexDigits, 64) }
 
 // bounded is what is believed of an answer.
 func bounded(s ring.FrontSeen, now time.Time) ring.FrontSeen {
 	s.At = now
 	s.Generation = between(s.Generation, 1<<53)
-	if !processName.MatchString(s.Process) {
+	if !isProcessName(s.Process) {
 		s.Process = ""
 	}
-	if !buildName.MatchString(s.Build) {
+	if !isBuildName(s.Build) {
 		s.Build = ""
 	}
 	s.Connections, s.Queued, s.Old, s.Cut = small(s.Connections), small(s.Queued), small(s.Old), between(s.Cut, 1<<53)
@@ -373,7 +375,7 @@ func bounded(s ring.FrontSeen, now time.Time) ring.FrontSeen {
 	var instances []ring.FrontInstanceSeen
 	known := map[string]bool{}
 	for _, in := range s.Instances {
-		if len(instances) == maxInstances || !plainName.MatchString(in.Name) || known[in.Name] {
+		if len(instances) == maxInstances || !isPlainName(in.Name) || known[in.Name] {
 			continue
 		}
 		known[in.Name] = true
@@ -381,6 +383,7 @@ func bounded(s ring.FrontSeen, now time.Time) ring.FrontSeen {
 		instances = append(instances, in)
 	}
 	s.Instances = instances
+	s.Before = boundedBefore(s.Before)
 	var ports []ring.FrontPortSeen
 	for _, p := range s.Ports {
 		if len(ports) == maxPorts || p.Port < 1 || p.Port > 65535 || !carries(p.Carry) {
@@ -393,6 +396,22 @@ func bounded(s ring.FrontSeen, now time.Time) ring.FrontSeen {
 		s.Table = nil
 	}
 	return s
+}
+
+func boundedBefore(all []ring.FrontBefore) (out []ring.FrontBefore) {
+	for _, b := range all {
+		if len(out) == maxBefore || !isProcessName(b.Process) {
+			continue
+		}
+		counts := map[string]ring.FrontCounts{}
+		for name, c := range b.Counts {
+			if len(counts) < maxInstances && isPlainName(name) {
+				counts[name] = boundedCounts(c)
+			}
+		}
+		out = append(out, ring.FrontBefore{Process: b.Process, Counts: counts})
+	}
+	return out
 }
 
 func boundedCounts(c ring.FrontCounts) ring.FrontCounts {

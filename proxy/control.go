@@ -29,8 +29,10 @@ const (
 
 // peers are the other proxies of this front: older ones, that carry something still.
 type peers struct {
-	mu   sync.Mutex // guards what follows
-	cuts map[string]peerCut
+	mu     sync.Mutex // guards what follows
+	cuts   map[string]peerCut
+	before []ring.FrontBefore // the oldest first
+	silent map[string]silence // by socket
 }
 
 // peerCut is how many requests an older proxy had cut when it was first asked, and last.
@@ -56,6 +58,7 @@ func (f *Front) serveControl(ctx context.Context) (end func(), _ error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /v1/table", f.putTable)
+	mux.HandleFunc("PUT /v1/before", f.putBefore)
 	mux.HandleFunc("GET /v1/seen", f.getSeen)
 	mux.HandleFunc("GET /v1/wait", f.getWait)
 	mux.HandleFunc("GET /v1/health", f.getHealth)
@@ -122,7 +125,7 @@ func (f *Front) putTable(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if alone {
-		reply(w, http.StatusOK, f.seen())
+		reply(w, http.StatusOK, f.seenAlone())
 		return
 	}
 	if err := f.tellPeers(r.Context(), body); err != nil {
@@ -134,7 +137,7 @@ func (f *Front) putTable(w http.ResponseWriter, r *http.Request) {
 
 func (f *Front) getSeen(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Has("alone") {
-		reply(w, http.StatusOK, f.seen())
+		reply(w, http.StatusOK, f.seenAlone())
 		return
 	}
 	s := f.seenWithPeers(r.Context())
@@ -227,10 +230,11 @@ func (f *Front) seenWithPeers(ctx context.Context) ring.FrontSeen {
 	f.peers.mu.Lock()
 	defer f.peers.mu.Unlock()
 	for _, o := range others {
+		s.Old++ // one that does not answer may carry something, too
 		if o.err != nil {
 			continue
 		}
-		s.Old++
+		f.peers.remember(&o.seen)
 		s.Connections += o.seen.Connections
 		s.Queued += o.seen.Queued
 		for i := range s.Instances {
@@ -254,6 +258,7 @@ func (f *Front) seenWithPeers(ctx context.Context) ring.FrontSeen {
 	for c := range maps.Values(f.peers.cuts) {
 		s.Cut += c.last - c.first
 	}
+	s.Before = f.peers.known()
 	return s
 }
 
@@ -285,6 +290,7 @@ func (f *Front) askPeers(ctx context.Context, method, path string, body []byte) 
 		})
 	}
 	all.Wait()
+	f.endHung(ctx, out)
 	return slices.DeleteFunc(out, func(t told) bool {
 		if !nobodyListens(t.err) {
 			return false

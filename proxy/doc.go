@@ -16,6 +16,9 @@
 //	counts       what came of requests
 //	logged       errors as they may be logged
 //	control      the socket by which the daemon speaks with it
+//	before       what older proxies counted, and their end where they hang
+//	listener_linux who listens on a socket
+//	listener_other nobody knows, there
 //
 // The supervisor, and the program:
 //

@@ -34,7 +34,8 @@ type Options struct {
 	// Lookup and Own are the engine's DNS and the interfaces, where they are not given.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 	own    func() ownNet
-	limits limits // of clients; nothing is as docs/design/traffic.md says
+	limits limits        // of clients; nothing is as docs/design/traffic.md says
+	hung   time.Duration // see hungAfter
 }
 
 // limits are how long a client may take for a whole head, and be silent between two requests.
@@ -97,6 +98,7 @@ func New(o Options) *Front {
 		o.own = interfaces
 	}
 	o.limits = limits{head: cmp.Or(o.limits.head, headLimit), idle: cmp.Or(o.limits.idle, idleLimit)}
+	o.hung = cmp.Or(o.hung, hungAfter)
 	id := make([]byte, 8)
 	_, _ = rand.Read(id) // never fails
 	f := &Front{

@@ -113,6 +113,7 @@ func (f *Front) leave(ctx context.Context, stop func()) {
 			return
 		}
 	}
+	f.sayLast(ctx)
 	stop()
 }
 

@@ -10,11 +10,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // How long an address counts: docs/design/traffic.md.
@@ -38,8 +39,9 @@ func (o ownNet) near(a netip.Addr) bool {
 	return !slices.Contains(o.addrs, a) && slices.ContainsFunc(o.subnets, func(s netip.Prefix) bool { return s.Contains(a) })
 }
 
-// shortID is a container's own name. Anybody on one of its networks can take it for an alias.
-var shortID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+// isShortID reports whether a name is a container's own. Anybody on one of its networks can take
+// it for an alias.
+func isShortID(name string) bool { return len(name) == 12 && ring.IsMadeOf(name, ring.HexDigits, 12) }
 
 // crowded reports whether two addresses are in one network, where a container has one.
 func (o ownNet) crowded(all []netip.Addr) bool {
@@ -211,7 +213,7 @@ func (n *names) ask(name string, a *address) {
 			a.addrs = append(a.addrs, addr.Unmap())
 		}
 	}
-	if shortID.MatchString(name) && here.crowded(a.addrs) {
+	if isShortID(name) && here.crowded(a.addrs) {
 		a.addrs, a.err = nil, fmt.Errorf("cannot use what %s resolves to: somebody else has that name on a network, too", name)
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -20,7 +20,11 @@ const (
 	runEvery  = 10 * time.Second
 )
 
-var runName = regexp.MustCompile(`^([0-9a-f]{16}\.(sock|new)|` + regexp.QuoteMeta(ring.FrontSocket) + `)$`)
+// isRunName reports whether a front makes such a name: its own socket, and those of its processes.
+func isRunName(name string) bool {
+	process, kind, _ := strings.Cut(name, ".")
+	return name == ring.FrontSocket || len(process) == 16 && isProcessName(process) && (kind == "sock" || kind == "new")
+}
 
 // tidyRun removes from the run folder of a front what no front makes, and reports whether the
 // front has filled it: then it was taken over.
@@ -40,7 +44,7 @@ func tidyRun(dir string) (filled bool) {
 		entries, err := d.ReadDir(512)
 		for _, e := range entries {
 			names++
-			made := runName.MatchString(e.Name()) && e.Type() == fs.ModeSocket
+			made := isRunName(e.Name()) && e.Type() == fs.ModeSocket
 			if !made {
 				others++
 			}

@@ -34,6 +34,9 @@ import (
 // in others. DNS there is the address itself.
 const rootEnv = "GITRING_FRONT_ROOT"
 
+// hungEnv is how long an older proxy may be silent, in one test; else as it is.
+const hungEnv = "GITRING_FRONT_HUNG"
+
 func TestMain(m *testing.M) {
 	root := os.Getenv(rootEnv)
 	if root == "" {
@@ -45,8 +48,9 @@ func TestMain(m *testing.M) {
 		s := Supervisor{TableDir: filepath.Join(root, "table"), BuildsDir: filepath.Join(root, "front"), Program: os.Args[0], Args: []string{"proxy"}, Log: l, host: "127.0.0.1"}
 		os.Exit(ended(l, s.Run(context.Background())))
 	case "proxy":
+		hung, _ := time.ParseDuration(os.Getenv(hungEnv))
 		os.Exit(ended(l, RunProxy(Options{
-			TableDir: filepath.Join(root, "table"), RunDir: filepath.Join(root, "run"), Log: l, Memory: defaultMemory,
+			hung: hung, TableDir: filepath.Join(root, "table"), RunDir: filepath.Join(root, "run"), Log: l, Memory: defaultMemory,
 			Lookup: func(_ context.Context, name string) ([]netip.Addr, error) {
 				a, err := netip.ParseAddr(name)
 				return []netip.Addr{a}, err
@@ -268,6 +272,82 @@ func TestAnOldProxyIsStillToldAndSeen(t *testing.T) {
 	s.eventually("the old one has ended", func() bool { got := s.seen(); return got.Old == 0 && got.Cut == 1 })
 }
 
+// What older proxies counted, the newest one tells as well: after they have ended, too, and
+// after the next upgrade.
+func TestNoRequestIsLostToTheCountsOfAnUpgrade(t *testing.T) {
+	came, hold := make(chan struct{}, 1), make(chan struct{})
+	s := newHouse(t, ring.CarryAuto, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			came <- struct{}{}
+			<-hold
+		}
+	})
+	c := &http.Client{Timeout: wait, Transport: &http.Transport{DisableKeepAlives: true}}
+	asked := int64(0)
+	get := func(path string) {
+		res, err := c.Get(s.url(path))
+		if err == nil {
+			err = res.Body.Close()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	ask := func(path string) {
+		asked++
+		get(path)
+	}
+	counted := func() (n ring.FrontCounts) {
+		seen := s.seen()
+		for _, b := range append(seen.Before, countedBy(&seen)) {
+			n.Requests += b.Counts[instanceAddr].Requests
+			n.Answers2xx += b.Counts[instanceAddr].Answers2xx
+		}
+		return n
+	}
+	ask("/")
+	slow := make(chan struct{})
+	asked++
+	go func() {
+		defer close(slow)
+		get("/slow")
+	}()
+	<-came
+	s.hup()
+	ask("/")
+	close(hold)
+	<-slow // an answer that the older one gives
+	s.eventually("it has ended", func() bool { return s.seen().Old == 0 })
+	require.Equal(t, asked, counted().Requests)
+	require.Equal(t, asked, counted().Answers2xx)
+	s.hup()
+	ask("/")
+	s.eventually("the next one has ended, too", func() bool { return s.seen().Old == 0 })
+	require.Equal(t, asked, counted().Requests)
+}
+
+// A table is in force once every proxy has it. An older one that hangs does not keep it from
+// that for ever: it is ended.
+func TestAnOlderProxyThatHangsKeepsNoTableFromTheNewOne(t *testing.T) {
+	t.Setenv(hungEnv, "500ms")
+	s := newHouse(t, ring.CarryAuto, echo)
+	hung := s.pids()[0]
+	require.NoError(t, syscall.Kill(hung, syscall.SIGSTOP))
+	t.Cleanup(func() { _ = syscall.Kill(hung, syscall.SIGKILL) })
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+	s.eventually("a new proxy tells of one that may carry something", func() bool { return len(s.pids()) == 2 && s.seen().Old == 1 })
+	s.eventually("a table comes into force", func() bool {
+		var said problem
+		return s.ask(http.MethodPut, "/v1/table", s.write(), &said) == http.StatusOK
+	})
+	s.eventually("it has ended", func() bool { return s.seen().Old == 0 })
+	res, err := http.Get(s.url("/"))
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Len(t, s.pids(), 2)
+}
+
 func TestAKilledProxyIsStartedAgainAndNobodyIsRefused(t *testing.T) {
 	s := newHouse(t, ring.CarryAuto, echo)
 	for range 2 {
@@ -296,11 +376,7 @@ func TestAProxyThatIsNotReadyIsNotTaken(t *testing.T) {
 	s.hup()
 	require.NotEqual(t, was, s.seen().Process)
 
-	require.NoError(t, os.WriteFile(filepath.Join(s.root, "new"), program, 0o700))
-	sum := strings.TrimPrefix(SumOf(filepath.Join(s.root, "new")), "sha256:")
-	right := filepath.Join(s.root, "front", sum)
-	require.NoError(t, os.Mkdir(right, 0o700))
-	require.NoError(t, os.Rename(filepath.Join(s.root, "new"), filepath.Join(right, "front")))
+	right := s.build(program)
 	was = s.seen().Process
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 	s.eventually("it was tried", func() bool { return strings.Contains(s.said.String(), "not ready program="+right) })
@@ -308,6 +384,37 @@ func TestAProxyThatIsNotReadyIsNotTaken(t *testing.T) {
 	res, err := http.Get(s.url("/"))
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
+}
+
+// build has a program be the newest of the daemon's.
+func (s *house) build(program []byte) (path string) {
+	s.t.Helper()
+	early := filepath.Join(s.root, "new")
+	require.NoError(s.t, os.WriteFile(early, program, 0o700))
+	folder := filepath.Join(s.root, "front", strings.TrimPrefix(SumOf(early), "sha256:"))
+	require.NoError(s.t, os.Mkdir(folder, 0o700))
+	path = filepath.Join(folder, "front")
+	require.NoError(s.t, os.Rename(early, path))
+	return path
+}
+
+// A new proxy that hangs before it is ready is ended after 10 s, and the one before serves on.
+func TestANewProxyThatHangsIsNotTaken(t *testing.T) {
+	s := newHouse(t, ring.CarryAuto, echo)
+	count, stop := s.load(2)
+	defer stop()
+	hangs := s.build([]byte("#!/bin/sh\nexec sleep 600\n"))
+	was := s.seen().Process
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+	s.eventually("it had its time", func() bool { return strings.Contains(s.said.String(), "it was not ready in 10s") })
+	line := s.said.String()
+	_, pid, _ := strings.Cut(line[strings.Index(line, "not ready program="+hangs):], "pid=")
+	n, err := strconv.Atoi(strings.Fields(pid)[0])
+	require.NoError(t, err)
+	s.eventually("it was ended", func() bool { return syscall.Kill(n, 0) != nil })
+	require.Equal(t, was, s.seen().Process)
+	before := count.Load()
+	s.eventually("load goes on", func() bool { return count.Load() > before+20 || t.Failed() })
 }
 
 // Two old ones run at most; the third upgrade waits.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -22,11 +22,15 @@ const (
 	maxQueue       = 24 * time.Hour
 )
 
-var (
-	plainName   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}$`)
-	serviceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}(/[A-Za-z0-9._-]{1,255})?$`)
-	headerToken = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
-)
+func isPlainName(s string) bool { return ring.IsMadeOf(s, ring.NameChars, 255) }
+
+// isServiceName reports whether s is a name, or two with a slash between.
+func isServiceName(s string) bool {
+	app, service, two := strings.Cut(s, "/")
+	return isPlainName(app) && (!two || isPlainName(service))
+}
+
+func isHeaderToken(s string) bool { return ring.IsMadeOf(s, ring.NameChars+"!#$%&'*+^`|~", 128) }
 
 // readTable is the table that body holds, if all of it can be carried out. Fields that are
 // not known are of a later release, and left out.
@@ -48,7 +52,7 @@ func checkTable(t ring.FrontTable) error {
 	switch {
 	case t.Generation < 1 || t.Generation > 1<<53:
 		return fmt.Errorf("generation %d is out of range", t.Generation)
-	case !serviceName.MatchString(t.Service):
+	case !isServiceName(t.Service):
 		return errors.New("its service has no name")
 	case len(t.Ports) == 0 || len(t.Ports) > maxPorts:
 		return fmt.Errorf("%d ports, and 1 to %d can be", len(t.Ports), maxPorts)
@@ -101,11 +105,11 @@ func portKey(p ring.FrontPort) string { return fmt.Sprintf("%s:%d", p.Protocol()
 func checkInstances(all []ring.FrontInstance) error {
 	seen := map[string]bool{}
 	for _, in := range all {
-		if !plainName.MatchString(in.Name) || seen[in.Name] {
+		if !isPlainName(in.Name) || seen[in.Name] {
 			return errors.New("an instance has no plain name, or stands there twice")
 		}
 		seen[in.Name] = true
-		if in.Version != "" && !plainName.MatchString(in.Version) {
+		if in.Version != "" && !isPlainName(in.Version) {
 			return fmt.Errorf("the version of %s is no plain name", in.Name)
 		}
 		switch in.State {
@@ -135,7 +139,7 @@ func checkWords(t ring.FrontTable) error {
 	}
 	for _, words := range []map[string]string{t.Match.Header, t.Match.Cookie} {
 		for name, value := range words {
-			if !headerToken.MatchString(name) || len(value) > 1024 {
+			if !isHeaderToken(name) || len(value) > 1024 {
 				return errors.New("a header or cookie to match has no name, or a value that is too long")
 			}
 		}

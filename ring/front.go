@@ -197,6 +197,9 @@ type FrontSeen struct {
 	Ports       []FrontPortSeen     `json:"ports"`
 	// Old is how many older proxy processes still carry something.
 	Old int `json:"old,omitempty"`
+	// Before are older proxy processes of this front, with what each has counted: those that
+	// have ended since, too.
+	Before []FrontBefore `json:"before,omitempty"`
 	// Table is the table in force, whole, for a daemon that lost its own.
 	Table *FrontTable `json:"table,omitempty"`
 	// Wrong is why nothing of this is believed, by the one who asked: what follows its name.
@@ -211,6 +214,12 @@ type FrontInstanceSeen struct {
 	InFlight int         `json:"in_flight"`
 	Streams  int         `json:"streams,omitempty"` // of these upgraded, tcp and udp: a gap does not wait for them
 	Counts   FrontCounts `json:"counts"`            // since the process began
+}
+
+// FrontBefore is what an older proxy process of a front counted, by instance, since it began.
+type FrontBefore struct {
+	Process string                 `json:"process"`
+	Counts  map[string]FrontCounts `json:"counts"`
 }
 
 // FrontPortSeen is what a front knows of one of its ports.

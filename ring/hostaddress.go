@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -22,10 +21,9 @@ type HostAddress struct {
 
 // What parts of an address may hold: nothing that a shell or ssh takes for more than a
 // name. The far end's shell reads the path.
-var (
-	aName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]{0,252}$`)
-	aPath = regexp.MustCompile(`^/[A-Za-z0-9._/-]{1,255}$`)
-)
+func isAddressName(s string) bool { return IsMadeOf(s, NameChars, 253) && s[0] != '-' }
+
+func isAddressPath(s string) bool { return s[0] == '/' && IsMadeOf(s[1:], NameChars+"/", 255) }
 
 // ParseHostAddress reads ssh://[user@]name[:port][/path/of/socket]. Its error says what is wrong
 // with it, and no more.
@@ -41,11 +39,11 @@ func ParseHostAddress(s string) (HostAddress, error) {
 			a.Socket = ""
 		}
 	}
-	if a.Socket != "" && !aPath.MatchString(a.Socket) {
+	if a.Socket != "" && !isAddressPath(a.Socket) {
 		return HostAddress{}, errors.New("a path has letters, digits and ./_- only")
 	}
 	if user, host, named := strings.Cut(rest, "@"); named {
-		if !aName.MatchString(user) {
+		if !isAddressName(user) {
 			return HostAddress{}, errors.New("a user has letters, digits and ._- only, and does not begin with -")
 		}
 		a.User, rest = user, host
@@ -70,7 +68,7 @@ func cutPort(s string) (string, int, error) {
 			return "", 0, fmt.Errorf("after the brackets comes :port or nothing")
 		}
 		host, port, named = ip.String(), strings.TrimPrefix(after, ":"), after != ""
-	} else if !aName.MatchString(host) {
+	} else if !isAddressName(host) {
 		return "", 0, fmt.Errorf("a name has letters, digits and ._- only, and does not begin with -")
 	}
 	if !named {
