@@ -102,10 +102,7 @@ func TestABadCanaryIsTakenBackAndGetsNoMoreRequests(t *testing.T) {
 	version := func(v string, more ...obj) files {
 		return files{app + "/compose.yaml": h.compose(app, obj{"web": inSteps(v, port, weights, more...)})}
 	}
-	first := h.repo.pushed("Version 1", version("1"))
-	h.start()
-	h.synced(first)
-	h.serves(port, "1")
+	h.begin(port, version("1"))
 	old := identities(h.containers("web"))
 	load := ask(port)
 	load.more(h, 5)

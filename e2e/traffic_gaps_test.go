@@ -64,10 +64,7 @@ func TestWebsocketsHoldUpNoRecreate(t *testing.T) {
 			"web": alone(v, port, obj{"x-gitring": obj{"route": obj{"drain_timeout": "30m", "queue": "5m"}}}),
 		}, volumeOfIt)}
 	}
-	first := h.repo.pushed("Version 1", version("1"))
-	h.start()
-	h.synced(first)
-	h.serves(port, "1")
+	h.begin(port, version("1"))
 	var open []*websocket
 	for range 10 {
 		w := openWebsocket(t, port)
@@ -79,9 +76,7 @@ func TestWebsocketsHoldUpNoRecreate(t *testing.T) {
 	load := ask(port)
 	load.more(h, 5)
 	h.live("Version 2", version("2"))
-	load.more(h, 5)
-	all, lost := load.stop(t)
-	require.Empty(t, lost, "of %d requests", all)
+	load.lostNone(t, h)
 	for _, w := range open {
 		_, err := w.says("hello")
 		require.Error(t, err, "what it spoke with is gone")
@@ -102,10 +97,7 @@ func TestADaemonThatDiesInAGapLeavesRequestsWaiting(t *testing.T) {
 			"web": alone(v, port, obj{"x-gitring": obj{"route": obj{"queue": "5m"}}}),
 		}, volumeOfIt)}
 	}
-	first := h.repo.pushed("Version 1", version("1"))
-	h.start()
-	h.synced(first)
-	h.serves(port, "1")
+	h.begin(port, version("1"))
 	old, load := h.one("web"), ask(port)
 	load.more(h, 5)
 	mark := h.events.mark()
@@ -116,9 +108,7 @@ func TestADaemonThatDiesInAGapLeavesRequestsWaiting(t *testing.T) {
 	h.launch()
 	h.synced(second)
 	h.serves(port, "2")
-	load.more(h, 5)
-	all, lost := load.stop(t)
-	require.Empty(t, lost, "of %d requests", all)
+	load.lostNone(t, h)
 }
 
 // tableOfFront is what lies on the disk of the only front.
@@ -148,10 +138,7 @@ func TestAFrontThatIsKilledServesAgainByItself(t *testing.T) {
 	}
 	h := newHost(t)
 	app, port := h.app("web"), h.freePort()
-	first := h.repo.pushed("Version 1", files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port)})})
-	h.start()
-	h.synced(first)
-	h.serves(port, "1")
+	h.begin(port, files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port)})})
 	settled(h)
 	h.kill()
 	front := h.one("web-front")
@@ -160,9 +147,7 @@ func TestAFrontThatIsKilledServesAgainByItself(t *testing.T) {
 	h.events.first(t, mark, func(e engineEvent) bool { return e.Action == "start" && e.Actor.ID == front.ID })
 	h.serves(port, "1")
 	load := ask(port)
-	load.more(h, 5)
-	_, lost := load.stop(t)
-	require.Empty(t, lost)
+	load.lostNone(t, h)
 }
 
 // The daemon is killed at each arrow of an update in turn: as containers are created, started,
@@ -198,9 +183,7 @@ func TestADaemonKilledAtEachArrowLosesNoRequest(t *testing.T) {
 		h.synced(sha)
 		h.serves(port, strconv.Itoa(n+1))
 	}
-	load.more(h, 5)
-	all, lost := load.stop(t)
-	require.Empty(t, lost, "of %d requests", all)
+	all := load.lostNone(t, h)
 	t.Logf("%d arrows, %d requests, none lost", len(arrows), all)
 }
 

@@ -106,6 +106,25 @@ func (r *requests) asked() (n int, lost []string) {
 	return n, slices.Clone(r.lost)
 }
 
+// lostNone stops the clients, once each was answered a few times more, and none was lost of all
+// requests: how many there were.
+func (r *requests) lostNone(t *testing.T, h *host) (all int) {
+	t.Helper()
+	r.more(h, 5)
+	all, lost := r.stop(t)
+	require.Empty(t, lost, "of %d requests", all)
+	return all
+}
+
+// begin has the daemon start with a first version, which serves at a port.
+func (h *host) begin(port string, first files) {
+	h.t.Helper()
+	sha := h.repo.pushed("Version 1", first)
+	h.start()
+	h.synced(sha)
+	h.serves(port, "1")
+}
+
 // more waits until each client was answered, or lost, that many times more.
 func (r *requests) more(h *host, n int) {
 	h.t.Helper()
@@ -187,9 +206,7 @@ func TestUpdatesBehindAFrontLoseNoRequest(t *testing.T) {
 		h.live(fmt.Sprintf("Version %d", n), version(n))
 	}
 	h.serves(port, strconv.Itoa(updates))
-	load.more(h, 5)
-	all, lost := load.stop(t)
-	require.Empty(t, lost, "of %d requests", all)
+	all := load.lostNone(t, h)
 	require.Equal(t, front.ID, h.one("web-front").ID, "no update of the service makes its front anew")
 	require.Len(t, h.containers("web"), 2)
 	t.Logf("%d updates, %d requests, none lost", updates, all)
@@ -214,9 +231,7 @@ func TestRequestsWaitWhileWhatCannotOverlapIsRecreated(t *testing.T) {
 	for n := 1; n <= times; n++ {
 		h.live(fmt.Sprintf("Version %d", n), version(n))
 	}
-	load.more(h, 5)
-	all, lost := load.stop(t)
-	require.Empty(t, lost, "of %d requests", all)
+	load.lostNone(t, h)
 	require.Equal(t, times+1, onlyOne(t, h.journal(h.one("web"))), "never two at once on its data")
 }
 
@@ -245,9 +260,7 @@ func TestADaemonKilledInUpdatesBehindAFrontLosesNoRequest(t *testing.T) {
 	}
 	h.synced(last)
 	h.serves(port, strconv.Itoa(kills))
-	load.more(h, 5)
-	all, lost := load.stop(t)
-	require.Empty(t, lost, "of %d requests", all)
+	load.lostNone(t, h)
 }
 
 func TestAProxyThatIsKilledLosesWhatIsInFlightAlone(t *testing.T) {
@@ -257,10 +270,7 @@ func TestAProxyThatIsKilledLosesWhatIsInFlightAlone(t *testing.T) {
 	}
 	h := newHost(t)
 	app, port := h.app("web"), h.freePort()
-	first := h.repo.pushed("Version 1", files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port)})})
-	h.start()
-	h.synced(first)
-	h.serves(port, "1")
+	h.begin(port, files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port)})})
 	before := h.one("web-front")
 	load := ask(port)
 	load.more(h, 5)
@@ -312,9 +322,8 @@ func TestAFrontServesAfterARebootWithoutGitring(t *testing.T) {
 	e.start()
 	h.serves(port, "1") // nobody but the engine started anything
 	load := ask(port)
-	load.more(h, 20)
-	_, lost := load.stop(t)
-	require.Empty(t, lost)
+	load.more(h, 15)
+	load.lostNone(t, h)
 	h.events = e.listen(t, h.name)
 	mark := h.events.mark()
 	h.start()
@@ -409,9 +418,7 @@ func TestUpdatesOfALabelledServiceLoseNoRequest(t *testing.T) {
 	for n := 1; n <= updates; n++ {
 		h.live(fmt.Sprintf("Version %d", n), version(n))
 	}
-	load.more(h, 5)
-	all, lost := load.stop(t)
-	require.Empty(t, lost, "of %d requests", all)
+	all := load.lostNone(t, h)
 	require.Equal(t, identities([]*container{front}), identities([]*container{h.one("web-front")}))
 	require.Positive(t, load.by[strconv.Itoa(updates)], "the last version answered")
 	t.Logf("%d updates, %d requests, none lost", updates, all)
@@ -424,10 +431,7 @@ func TestAServiceGetsAFrontAndLosesItAgain(t *testing.T) {
 	version := func(v, publish string) files {
 		return files{app + "/compose.yaml": h.compose(app, obj{"web": fronted(v, port, obj{"x-gitring": obj{"publish": publish}})})}
 	}
-	first := h.repo.pushed("Version 1", version("1", "direct"))
-	h.start()
-	h.synced(first)
-	h.serves(port, "1")
+	h.begin(port, version("1", "direct"))
 	require.Empty(t, h.containers("web-front"))
 
 	h.live("A front", version("1", "front"))
@@ -458,10 +462,7 @@ func TestNewerProxiesTakeTheOpenPortsOver(t *testing.T) {
 	times := amount(t, "PROXY_UPGRADES", 3, 20)
 	h := newHost(t)
 	app, port := h.app("web"), h.freePort()
-	first := h.repo.pushed("Version 1", files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port)})})
-	h.start()
-	h.synced(first)
-	h.serves(port, "1")
+	h.begin(port, files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port)})})
 	front := h.one("web-front")
 	require.NoError(t, h.stop()) // a daemon that finds a front has its program ready
 	h.start()
