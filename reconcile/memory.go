@@ -20,7 +20,7 @@ func (t *Pass) memoryShort(v *service) string {
 		return ""
 	}
 	d := v.target.Replicas
-	up, _ := roomNow(v, d)
+	up := t.surgeNow(v, d)
 	live, held := 0, 0
 	for _, in := range v.instances {
 		if (in.Live() || in.State == ring.StateCreated) && !in.isDraining() {
@@ -38,8 +38,12 @@ func (t *Pass) memoryShort(v *service) string {
 	if used > room || used+int64(more)*need <= room {
 		return ""
 	}
-	return say("%s: %d more of %s each beside what runs, and of the host's %s only %s are left by what is declared; free some, or set max_surge: 0 and max_unavailable: 1",
-		ring.CauseResources, more, wording.RoundSize(need), wording.RoundSize(t.Seen.Memory), wording.RoundSize(room-used))
+	fix := "free some, or set max_surge: 0 and max_unavailable: 1"
+	if first, _ := roomNow(v, d); first < up {
+		fix = "free some: a new one has to be ready before the port goes to the front"
+	}
+	return say("%s: %d more of %s each beside what runs, and of the host's %s only %s are left by what is declared; %s",
+		ring.CauseResources, more, wording.RoundSize(need), wording.RoundSize(t.Seen.Memory), wording.RoundSize(room-used), fix)
 }
 
 // spareSays is what the host must have to spare for a rollout of s, for plan to tell.

@@ -57,7 +57,7 @@ func (v *service) imageUnknown() bool { return !v.target.Image.Known }
 // oneMore creates one instance more when the budget allows it.
 func (t *Pass) oneMore(v *service) outcome {
 	d := v.target.Replicas
-	up, _ := roomNow(v, d)
+	up := t.surgeNow(v, d)
 	var live, held, starting int
 	for _, in := range v.instances {
 		if (in.Live() || in.State == ring.StateCreated) && !in.isDraining() {
@@ -75,9 +75,6 @@ func (t *Pass) oneMore(v *service) outcome {
 		}
 	}
 	parallel := max(1, v.settingsNow().MaxParallel)
-	if slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Live() && t.needsPublisher(v, in) }) {
-		up = max(up, 1) // what publishes the port goes last, whatever max_surge says
-	}
 	if v.inSteps() {
 		d = v.canaryCount()
 		up += v.target.Replicas - d // they come on top of the old ones
@@ -90,6 +87,16 @@ func (t *Pass) oneMore(v *service) outcome {
 		return outcome{then: note, reason: ring.Reason{Code: ring.WhyHostNotReady, Says: why}}
 	}
 	return outcome{then: try, clears: true, move: move{kind: moveCreate, slot: slot, start: true, why: t.createSays(v, slot)}}
+}
+
+// surgeNow is how many instances may come on top of those wanted. What publishes the port that a
+// front is to have goes last, whatever max_surge says.
+func (t *Pass) surgeNow(v *service, d int) int {
+	up, _ := roomNow(v, d)
+	if slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Live() && t.needsPublisher(v, in) }) {
+		return max(up, 1)
+	}
+	return up
 }
 
 // isStarting reports whether an instance of the target is on its way to ready, and takes a

@@ -27,6 +27,8 @@ const (
 	extraPorts   = "ports"   // a host port that moves between services
 	// extraFronts is named only: it has dice of its own, and comes on top of others.
 	extraFronts = "fronts"
+	// extraCanaries is the same, with steps and answers that are counted.
+	extraCanaries = "canaries"
 )
 
 var extras = []string{extraPerson, extraDamage, extraRefused, extraPorts}
@@ -34,8 +36,11 @@ var extras = []string{extraPerson, extraDamage, extraRefused, extraPorts}
 // extend gives half of the wide scenarios an extra; all of them, where one is named.
 func (s *scenario) extend(named string) {
 	x := &extra{kind: named, r: rand.New(rand.NewSource(s.seed*104729 + 31))}
-	if named == extraFronts {
+	if named == extraFronts || named == extraCanaries {
 		s.frontsToo(true)
+		if named == extraCanaries {
+			s.canariesToo()
+		}
 		return
 	}
 	if !slices.Contains(extras, named) {

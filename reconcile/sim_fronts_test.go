@@ -352,6 +352,9 @@ func (e *engine) watchCut(a ring.Action, b *box) {
 	if !slices.Contains(stops, a.Kind) || !b.running() {
 		return
 	}
+	if !a.Began.IsZero() && !a.Began.Equal(b.Started) { // others started it again since that was decided
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(e.front)) {
 		f := e.front[id]
 		if f.in.App != b.App || f.in.frontOf != b.Service {
@@ -580,6 +583,47 @@ func (s *scenario) frontsToo(surely bool) {
 	}
 }
 
+// canariesToo has services with fronts move in steps, and their fronts count answers: some of
+// versions that come later fail, in some more often than any judge lets pass.
+func (s *scenario) canariesToo() {
+	r := rand.New(rand.NewSource(s.seed*7919 + 11))
+	s.direct = 0
+	for i := 1; i < len(s.commits); i++ { // steps take their time
+		s.commits[i].at = s.commits[i-1].at.Add(time.Duration(20+r.Intn(100)) * time.Second)
+		s.until = laterOf(s.until, s.commits[i].at.Add(time.Minute))
+	}
+	for _, name := range []string{"a", "b"} {
+		for v := 1; v <= 4; v++ {
+			img := image(name, v)
+			s.load[img], s.slow[img] = float64(r.Intn(40)), 2
+			if n := s.natures[img]; !n.good() && r.Intn(3) > 0 && !(s.job && name == "b") { // a run ends
+				s.natures[img] = nature{readyAfter: time.Second}
+			}
+			if v > 1 && r.Intn(4) == 0 {
+				s.errors[img] = int64(20 + r.Intn(60))
+			}
+		}
+	}
+	for i := range s.commits {
+		for j := range s.commits[i].plan.Apps {
+			app := &s.commits[i].plan.Apps[j]
+			for k := range app.Services {
+				v := &app.Services[k]
+				if v.Route == nil || r.Intn(3) == 0 {
+					continue
+				}
+				judge := ring.DefaultJudge()
+				judge.Interval, judge.MinRequests = 5*time.Second, 10
+				c := ring.CanaryPlan{Judge: &judge, Steps: []ring.CanaryStep{{Weight: 1 + r.Intn(50), For: time.Duration(5+r.Intn(20)) * time.Second}}}
+				if r.Intn(2) == 0 {
+					c.Steps = append(c.Steps, ring.CanaryStep{Weight: 51 + r.Intn(49), For: time.Duration(5+r.Intn(20)) * time.Second})
+				}
+				v.Rollout.Strategy, v.Rollout.Canary, v.Rollout.WarmFor = ring.Canary, &c, 0
+			}
+		}
+	}
+}
+
 // watchWeight is T23: a table gives a canary no more than one of the steps of its plan.
 func (d *daemon) watchWeight(a ring.Action, want *ring.Service) {
 	w := a.Table.CanaryWeight
@@ -747,11 +791,15 @@ func (s *scenario) frontWentBack(v *ring.Service) bool {
 	return true
 }
 
-// frontStays reports whether a front is as it was good, because its service failed and nothing
-// of the new version serves: it moves with the first instance of it (T02).
+// frontStays reports whether a front is as it was good, because its service failed, or
+// waits for what failed, and nothing of the new version serves: it moves with the first instance of it (T02).
 func (s *scenario) frontStays(v *ring.Service, count map[ring.Version]int) bool {
 	good, behind := s.disk.Good[ring.ID("web", v.Name)], s.wantOf("web", v.FrontOf)
-	if v.FrontOf == "" || behind == nil || good == nil || good.Service.Version == v.Version || !s.isPaused(new(s.disk.Apps["web"].App), v.FrontOf) {
+	if v.FrontOf == "" || behind == nil || good == nil || good.Service.Version == v.Version {
+		return false
+	}
+	begun := s.disk.Rollouts[ring.ID("web", v.FrontOf)].Version == behind.Version // else it waits for what failed
+	if begun && !s.isPaused(new(s.disk.Apps["web"].App), v.FrontOf) {
 		return false
 	}
 	for _, b := range s.boxes {
