@@ -12,6 +12,8 @@ GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 # Package tests that talk to the engine each make their own names, so two run
 # side by side; more than two only wait for the same engine.
 PARALLEL ?= 2
+# The packages that take longest begin first, so that none of them is left to run alone at the end.
+LONGEST  := ./e2e ./reconcile ./gitsync ./cmd/gitring
 N        ?= 200000
 SEED     ?=
 FUZZTIME ?= 30s
@@ -87,7 +89,7 @@ test: front engine sops ## all that a developer needs to believe a change
 	@scripts/race.sh
 	@cd tools/release && $(AGAIN) go test -count=1 ./...
 	@scripts/browser.sh $(AGAIN) go test -count=1 -timeout 10m ./api/pages/browsertest
-	@GITRING_ENGINE_TESTS=1 $(AGAIN) go test -count=1 -p $(PARALLEL) -timeout 40m ./...
+	@GITRING_ENGINE_TESTS=1 $(AGAIN) go test -count=1 -p $(PARALLEL) -timeout 40m $(LONGEST) ./...
 
 .PHONY: screenshots
 screenshots: front ## docs/images, a picture of each page of the dashboard; SHOTS=folder for all of them
