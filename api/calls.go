@@ -68,6 +68,9 @@ type Calls struct {
 	// a name that means another digest now is a new version. It returns what it
 	// found, or an error when any cannot be looked up; then nothing changes.
 	Refresh func(ctx context.Context, p Peer, r RefreshRequest) ([]ImageNow, error)
+	// RefreshSecrets asks the providers of an app's values again. NotFound for an app that asks
+	// none; a provider that does not answer is told in its row, and the known value stays.
+	RefreshSecrets func(ctx context.Context, p Peer, r SecretRefreshRequest) ([]SecretNow, error)
 	// Crashes are what crashed, alike ones together, the newest first. It changes
 	// nothing. NotFound for an unknown app or service of which nothing is recorded.
 	Crashes func(ctx context.Context, q CrashQuery) ([]CrashGroup, error)
@@ -207,6 +210,21 @@ type RefreshRequest struct {
 	App     string `json:"app"`
 	Service string `json:"service,omitempty"`
 	Reason  string `json:"reason"`
+}
+
+// SecretRefreshRequest is the body of POST /v1/secrets/refresh. Reason is journalled; it may
+// be empty.
+type SecretRefreshRequest struct {
+	App    string `json:"app"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// SecretNow is what came of asking a provider for one value. It holds no value.
+type SecretNow struct {
+	Ref     string `json:"ref"` // provider:reference
+	Changed bool   `json:"changed"`
+	// Error is why the provider did not answer; "" where it did. What was known stays.
+	Error string `json:"error,omitempty"`
 }
 
 // ImageNow is the image of one service in force, and what its name means now.

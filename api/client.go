@@ -254,6 +254,12 @@ func (c *Client) Refresh(ctx context.Context, r RefreshRequest) ([]ImageNow, err
 	return out, c.ask(ctx, http.MethodPost, "/v1/refresh", nil, r, &out)
 }
 
+// RefreshSecrets asks the providers of an app's values again.
+func (c *Client) RefreshSecrets(ctx context.Context, r SecretRefreshRequest) ([]SecretNow, error) {
+	var out []SecretNow
+	return out, c.ask(ctx, http.MethodPost, "/v1/secrets/refresh", nil, r, &out)
+}
+
 // Plan asks what a folder or a commit would change; an error that is
 // ErrFolderTooLarge for a folder that is too large to be sent.
 func (c *Client) Plan(ctx context.Context, r PlanRequest) (ring.Changes, error) {

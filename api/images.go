@@ -37,6 +37,22 @@ func (s *Socket) refresh(w http.ResponseWriter, r *http.Request, p Peer) error {
 	return writeJSON(w, listed(images))
 }
 
+func (s *Socket) refreshSecrets(w http.ResponseWriter, r *http.Request, p Peer) error {
+	var a SecretRefreshRequest
+	if err := readJSON(r, &a); err != nil {
+		return err
+	}
+	if a.App == "" {
+		return Usage("gitring status lists apps", "whose secrets shall be refreshed? an app is required")
+	}
+	all, err := s.calls.RefreshSecrets(r.Context(), p, a)
+	if err != nil {
+		return err
+	}
+	s.log.Info("asked providers of secrets", "app", a.App, "actor", p.Actor(), "reason", a.Reason)
+	return writeJSON(w, all)
+}
+
 // listed is [] for none, so that programs always get a list.
 func listed(images []ImageNow) []ImageNow {
 	if images == nil {

@@ -61,6 +61,7 @@ var descriptions = map[string]described{
 	"POST /v1/plan":            {says: "What a commit would change", params: []string{ofSource, "rev: string: a commit id; on the socket alone the body may be a zipped folder instead"}, out: ring.Changes{}},
 	"POST /v1/sync":            {says: "Look at the remote now. With wait, one JSON object a line", params: []string{ofSource, "wait: boolean: follow what comes of it"}, out: struct{}{}},
 	"POST /v1/act":             {says: "What a person does by hand", in: ActRequest{}, out: Acted{}},
+	"POST /v1/secrets/refresh": {says: "Ask the providers of an app's values again", in: SecretRefreshRequest{}, out: []SecretNow{}},
 	"POST /v1/refresh":         {says: "Look image names up anew", in: RefreshRequest{}, out: []ImageNow{}},
 	"POST /v1/approve":         {says: "Say yes to a plan that waits", in: ApproveRequest{}, out: struct{}{}},
 	"POST /v1/adopt":           {says: "Take over what Compose runs", in: AdoptRequest{}, out: Adoption{}},

@@ -82,6 +82,7 @@ func (s *Socket) table() []route {
 		{"GET", "/v1/openapi.json", mayRead, ScopeRead, 0, false, s.openAPI},
 		{"GET", "/v1/usage", mayRead, ScopeRead, 0, false, s.usage},
 		{"POST", "/v1/refresh", mayWrite, ScopeOperate, bodyLimit, false, s.refresh},
+		{"POST", "/v1/secrets/refresh", mayWrite, ScopeOperate, bodyLimit, false, s.refreshSecrets},
 		{"POST", planPath, mayRead, ScopeRead, treeLimit, false, s.plan},
 		{"POST", "/v1/sync", mayWrite, ScopeOperate, 0, true, s.sync},
 		{"POST", "/v1/approve", mayWrite, ScopeApprove, bodyLimit, false, s.approve},

@@ -175,6 +175,9 @@ func (d *daemon) calls() Calls {
 		},
 		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Host: "edge-1"}, d.note("doctor") },
 		Metrics: Metrics(func(context.Context) (string, error) { return "gitring_engine_up 1\n", d.note("metrics") }, "text/plain; version=0.0.4"),
+		RefreshSecrets: func(_ context.Context, p Peer, r SecretRefreshRequest) ([]SecretNow, error) {
+			return []SecretNow{{Ref: "vault:secret/" + r.App + "/db", Changed: true}}, d.note("refresh secrets of %s by uid %d", r.App, p.UID)
+		},
 		Refresh: func(_ context.Context, p Peer, r RefreshRequest) ([]ImageNow, error) {
 			return []ImageNow{{App: r.App, Service: "web", Image: "web:1", Pinned: "sha256:a", Now: "sha256:b", Newer: true}},
 				d.note("refresh %s/%s by uid %d: %s", r.App, r.Service, p.UID, r.Reason)
@@ -338,6 +341,7 @@ var everyRoute = map[string]struct {
 	"/v1/crashes":         {"GET", "/v1/crashes?app=web", "", mayRead, "read"},
 	"/v1/inspect":         {"GET", "/v1/inspect?app=web&service=db&slot=2", "", mayRead, "read"},
 	"/v1/refresh":         {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite, "operate"},
+	"/v1/secrets/refresh": {"POST", "/v1/secrets/refresh", `{"app":"web"}`, mayWrite, "operate"},
 	"/v1/plan":            {"POST", "/v1/plan?rev=main", "", mayRead, "read"},
 	"/v1/act":             {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite, "operate"},
 	"/v1/adopt":           {"POST", "/v1/adopt", `{"app":"web","reason":"r"}`, mayWrite, "admin"},
@@ -459,6 +463,7 @@ func TestWrongRequests(t *testing.T) {
 		{"an undo to no commit", "POST", "/v1/act", `{"verb":"undo","app":"web","reason":"r","to":"main"}`, 400, "hex digits"},
 		{"fewer than none", "POST", "/v1/act", `{"verb":"scale","app":"web","reason":"r","replicas":-1}`, 400, "-1 replicas"},
 		{"refresh nothing", "POST", "/v1/refresh", `{"reason":"r"}`, 400, "an app is required"},
+		{"refresh secrets of nothing", "POST", "/v1/secrets/refresh", `{"reason":"r"}`, 400, "an app is required"},
 		{"accept a path", "POST", "/v1/trust/accept", `{"commit":"../../../x","reason":"r"}`, 400, "all its 40 hex digits"},
 		{"a body that is too large", "POST", "/v1/approve", `{"reason":"` + strings.Repeat("x", bodyLimit) + `"}`, 413, "too large"},
 		{"a body where none is wanted", "POST", "/v1/sync", "x", 413, "too large"},

@@ -34,11 +34,13 @@ type cipherStore struct {
 
 // cipherEntry is one encrypted file as one app used it.
 type cipherEntry struct {
-	Sum    string    `json:"sum"` // sha256 of the ciphertext
-	Source string    `json:"source"`
-	App    string    `json:"app"`
-	File   string    `json:"file"`
-	At     time.Time `json:"at"` // when it was first opened
+	// From is where the values are from; "" is an encrypted file.
+	From   ring.SealedFrom `json:"from,omitempty"`
+	Sum    string          `json:"sum"` // sha256 of the ciphertext; "" where a value is not kept
+	Source string          `json:"source"`
+	App    string          `json:"app"`
+	File   string          `json:"file"`
+	At     time.Time       `json:"at"` // when it was first opened
 	// MACs are those that stand in plans, by the name of the variable; "" is the whole file.
 	// A file of lines has two of a name where its two readings differ.
 	MACs map[string][]string `json:"macs"`
@@ -49,7 +51,13 @@ func (e *cipherEntry) id() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (e *cipherEntry) whole() string { return strings.Join(e.MACs[""], "") }
+// whole tells entries of the same values from others.
+func (e *cipherEntry) whole() string {
+	if e.From == ring.FromProvider {
+		return fmt.Sprint(e.MACs)
+	}
+	return strings.Join(e.MACs[""], "")
+}
 
 func (e *cipherEntry) has(s ring.Sealed) bool {
 	return e.App == s.App && e.File == s.File && slices.Contains(e.MACs[s.Name], s.MAC)
@@ -111,8 +119,13 @@ func (s *cipherStore) keep(e cipherEntry, body []byte) error {
 	if i >= 0 && !s.all[i].At.IsZero() {
 		e.At = s.all[i].At
 	}
-	if err := s.blob(body); err != nil {
-		return err
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("cannot keep what a plan takes of %s: %w", e.File, err)
+	}
+	if e.Sum != "" {
+		if err := s.blob(body); err != nil {
+			return err
+		}
 	}
 	text, err := json.Marshal(e)
 	if err == nil {

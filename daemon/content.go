@@ -380,7 +380,7 @@ func (s *contentStore) pruneKept(facts *ring.Facts) error {
 }
 
 // sealedMAC finds the MAC of each value of an encrypted file in an app as JSON.
-var sealedMAC = regexp.MustCompile(`\\u001b(?:sops|age):[^:\\]*:[^:\\]*:[^:\\]*:([0-9a-f]{32})\\u001b`)
+var sealedMAC = regexp.MustCompile(`\\u001b(?:sops|age|exec):[^:\\]*:[^:\\]*:[^:\\]*:([0-9a-f]{32})\\u001b`)
 
 func macsOfApp(app *ring.App, macs map[string]bool) {
 	text, err := json.Marshal(app)

@@ -149,8 +149,27 @@ func (d *Daemon) wireEnv() (err error) {
 	if d.secrets, err = newSecretFiles(d.cfg, d.env.key); err != nil {
 		return err
 	}
+	if err := d.wireProviders(); err != nil {
+		return err
+	}
 	_, err = d.env.look(d.log)
 	return err
+}
+
+// wireProviders makes ready the programs that know values.
+func (d *Daemon) wireProviders() (err error) {
+	if d.secrets.providers, err = newProviders(d.cfg, d.log); err != nil || d.secrets.providers == nil {
+		return err
+	}
+	d.secrets.providers.kept, d.secrets.providers.changed = d.secrets.learned, d.pokeSources
+	return nil
+}
+
+// pokeSources has each source read its commit again.
+func (d *Daemon) pokeSources() {
+	for _, f := range d.sources {
+		f.poke()
+	}
 }
 
 // placeSecrets has the files there that containers mount: a reboot emptied the memory that
@@ -338,7 +357,7 @@ func (d *Daemon) webhooks() (*api.Webhooks, error) {
 func (d *Daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.spare.Run, d.watchConfig, d.watchVersion, d.fronts.Run, d.watchTrial}
-	acting := []func(context.Context) error{d.sender.Run, d.words.Run, d.receivers.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.upgradeFronts}
+	acting := []func(context.Context) error{d.sender.Run, d.words.Run, d.receivers.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.upgradeFronts, d.secrets.providers.serve}
 	for _, f := range d.sources {
 		acting = append(acting, f.run)
 		if f.pulls != nil {

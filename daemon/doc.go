@@ -14,6 +14,8 @@
 //	env            the values that only this host has
 //	secretfiles    encrypted files, and what they hold
 //	ciphertext     what of them is kept
+//	providers      programs of the host that know values
+//	provided       what apps get of them, and what is kept
 //	content        files that containers mount
 //	placed         those with secrets in them
 //	memory_linux   whether a folder is in memory

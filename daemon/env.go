@@ -62,7 +62,7 @@ type HostValues struct {
 // newEnvFolder makes sure of the key. Without a dir there is nothing to seal.
 func newEnvFolder(c *config.Config) (*envFolder, error) {
 	e := &envFolder{dir: c.Env.Dir, interpolation: c.Interpolation}
-	if e.dir == "" && len(c.Secrets.Keys) == 0 {
+	if e.dir == "" && !c.Secrets.Used() {
 		return e, nil
 	}
 	var err error

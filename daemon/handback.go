@@ -39,6 +39,8 @@ type handback struct {
 	// plain are the encrypted files of the commit that the app uses, opened, by path; nil
 	// where it uses none.
 	plain map[string][]byte
+	// provided are the values that providers of the host said, by the names of variables.
+	provided map[string]string
 	// fronts reports whether some of its services have a front.
 	fronts bool
 }
@@ -76,6 +78,9 @@ func (d *Daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App
 			"cannot leave: %s of app %s need encrypted files, which Compose does not open", strings.Join(need, ", "), app.Name)
 	}
 	if h.plain, err = d.secrets.plainOf(app, c.Tree); err != nil {
+		return nil, err
+	}
+	if h.provided, err = d.secrets.providedTo(app, all.Plan.Asks[app.Name]); err != nil {
 		return nil, err
 	}
 	if f.alone(c, values, &all, app) {
@@ -256,19 +261,33 @@ func (h *handback) env(shared, host map[string][]byte, interpolation map[string]
 	add("the host's env folder", host[".env"])
 	if own, err := h.read(path.Join(h.app.Path, ".env")); err == nil {
 		add(".env of the commit", own)
+	}
+	add("providers of secrets", quotedLines(h.provided))
+	if len(h.provided) > 0 || h.hasOwnEnv() {
 		add("the host's env folder, which wins", host[".env"])
 	}
 	for _, name := range h.project.EnvFiles {
 		add(name, commits(name))
 	}
-	var fixed bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(interpolation)) {
-		fmt.Fprintf(&fixed, "%s='%s'\n", name, strings.ReplaceAll(interpolation[name], "'", `\'`))
-	}
-	add("interpolation of gitring's configuration", fixed.Bytes())
+	add("interpolation of gitring's configuration", quotedLines(interpolation))
 	files := append(slices.Clone(h.project.Files), besideFile)
 	compose := fmt.Sprintf("COMPOSE_PROJECT_NAME=%s\nCOMPOSE_PATH_SEPARATOR=:\nCOMPOSE_FILE=%s\nCOMPOSE_PROFILES=%s\n", h.app.Name, strings.Join(files, ":"), strings.Join(h.project.Profiles, ","))
 	add("how Compose reads this project", []byte(compose))
+	return b.Bytes()
+}
+
+// hasOwnEnv reports whether the commit has a .env for the app.
+func (h *handback) hasOwnEnv() bool {
+	_, err := h.read(path.Join(h.app.Path, ".env"))
+	return err == nil
+}
+
+// quotedLines are variables as lines in which nothing is replaced.
+func quotedLines(of map[string]string) []byte {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		fmt.Fprintf(&b, "%s='%s'\n", name, strings.ReplaceAll(of[name], "'", `\'`))
+	}
 	return b.Bytes()
 }
 

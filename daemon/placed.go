@@ -203,7 +203,7 @@ func (l *placedList) needs() (blobs, macs map[string]bool) {
 // macsIn adds the MACs of values of encrypted files in a text.
 func macsIn(text string, macs map[string]bool) {
 	for _, s := range ring.SealedIn(text) {
-		if s.From == ring.FromSOPS || s.From == ring.FromAge {
+		if s.From != ring.FromEnvFolder && s.Opened() {
 			macs[s.MAC] = true
 		}
 	}
@@ -251,7 +251,7 @@ func secretsOnDisk(state string) string { return filepath.Join(state, "secrets")
 // newPlaces are the places of a host. Nothing is made yet.
 func newPlaces(c *config.Config, kept *cipherStore) (p places, err error) {
 	p.disk = store.PlaceAt(secretsOnDisk(c.State))
-	if atRest(c) == config.AtRestMemory && len(c.Secrets.Keys) > 0 {
+	if atRest(c) == config.AtRestMemory && c.Secrets.Used() {
 		p.memory = store.PlaceAt(c.Secrets.Dir)
 	}
 	p.list, err = openPlacedList(listOf(c.State), kept)

@@ -28,6 +28,7 @@ type secretFiles struct {
 	interpolation map[string]string
 	sources       int
 	kept          *cipherStore // nil keeps nothing
+	providers     *providers   // nil where none is known
 }
 
 // limitedKeys are those of one file of keys.
@@ -93,7 +94,7 @@ func (s *secretFiles) print(limited bool) string {
 	for _, k := range s.keys {
 		fmt.Fprintf(sum, "%q %q %q\n", k.Recipients(), k.sources, k.paths)
 	}
-	fmt.Fprintf(sum, "%x %v %v", sha256.Sum256(s.host), limited, s.sources)
+	fmt.Fprintf(sum, "%x %v %v %v", sha256.Sum256(s.host), limited, s.sources, s.providers.round())
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
@@ -356,12 +357,20 @@ func (s *secretFiles) value(v ring.Sealed) (string, error) {
 	}
 	var last error
 	for _, e := range found {
-		opened, err := s.openKept(e)
+		values, err := s.valuesIn(e)
+		if errors.Is(err, errNotKeptHere) {
+			value, err := s.askedAgain(v)
+			if err == nil {
+				return value, nil
+			}
+			last = err
+			continue
+		}
 		if err != nil {
 			last = err
 			continue
 		}
-		for _, value := range valuesOf(opened.Plain, s.interpolation)[v.Name] {
+		for _, value := range values[v.Name] {
 			if ring.SealMAC(s.host, v.App, v.File, pathOf(v.Name), value) == v.MAC {
 				return value, nil
 			}
@@ -392,6 +401,10 @@ func (s *secretFiles) values(app string) (out map[string]string, shut map[string
 	}
 	known := map[string]bool{}
 	for _, e := range s.kept.find(func(e *cipherEntry) bool { return e.App == app }) {
+		if e.From == ring.FromProvider {
+			s.providedValues(e, out, known, shut)
+			continue
+		}
 		opened, err := s.openKept(e)
 		note := known
 		if err != nil {
@@ -472,7 +485,7 @@ func (s *secretFiles) plainOf(app *ring.App, tree fs.FS) (map[string][]byte, err
 		return nil, nil
 	}
 	out := map[string][]byte{}
-	for _, e := range s.kept.find(func(e *cipherEntry) bool { return e.App == app.Name && e.Source == app.Source }) {
+	for _, e := range s.kept.find(func(e *cipherEntry) bool { return e.App == app.Name && e.Source == app.Source && e.From == "" }) {
 		body, err := fs.ReadFile(tree, e.File)
 		if err != nil || sumOf(body) != e.Sum {
 			continue // of another commit

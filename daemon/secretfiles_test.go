@@ -89,6 +89,7 @@ func (h *secretHost) restart() {
 	require.NoError(h.t, err)
 	h.d.secrets, err = newSecretFiles(h.d.cfg, h.d.env.key)
 	require.NoError(h.t, err)
+	require.NoError(h.t, h.d.wireProviders())
 	mounted := h.d.contentStore.mounted
 	h.d.contentStore = newContentStore(h.d.store, mounted, h.d.openSealed)
 	h.d.contentStore.places, err = newPlaces(h.d.cfg, h.d.secrets.kept)

@@ -168,7 +168,7 @@ func (d *Daemon) onTrial(c api.Calls) api.Calls {
 	c.Look, c.Poke = refusing(t, c.Look), refusing(t, c.Poke)
 	c.Approve, c.Accept = refusingAct(t, c.Approve), refusingAct(t, c.Accept)
 	c.Reverify, c.Refresh, c.Act = refusingAsked(t, c.Reverify), refusingAsked(t, c.Refresh), refusingAsked(t, c.Act)
-	c.Prove = refusingAsked(t, c.Prove)
+	c.Prove, c.RefreshSecrets = refusingAsked(t, c.Prove), refusingAsked(t, c.RefreshSecrets)
 	c.Adopt, c.Leave, c.NotifyTest = refusingAsked(t, c.Adopt), refusingAsked(t, c.Leave), refusingAsked(t, c.NotifyTest)
 	c.OutboxRetry, c.TrafficUpgrade = refusingAsked(t, c.OutboxRetry), refusingAsked(t, c.TrafficUpgrade)
 	return c

@@ -46,6 +46,8 @@ type appReader struct {
 	circled  bool                   // that services extend each other was told
 	faults   faults
 	notes    []string
+	asks     []string // its references to providers
+	awaits   []string // why it waits for values of providers
 
 	// What is known of what could not be read; see mend.
 	asWritten []*node // the files with all that they hold, variables replaced
@@ -79,7 +81,7 @@ func (r *reader) readApp(c candidate) outcome {
 	a.onceASubmodule()
 	a.nameHostsEnv()
 	a.hide()
-	o := outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes}
+	o := outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes, asks: a.asks, awaits: slices.Compact(slices.Sorted(slices.Values(a.awaits)))}
 	if !a.faults.none() {
 		o.lost = a.lostOwn()
 		return o

@@ -82,6 +82,7 @@
 //	platform    what it is built for
 //	secrets     secrets and configs
 //	encrypted   files that are opened for them
+//	provided    values of programs of the host
 //	hooks       commands around its life
 //	composed    what Compose would take its hash of
 //

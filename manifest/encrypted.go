@@ -18,6 +18,9 @@ type Secrets interface {
 	// Open opens a file for an app. A refusal says neither commit nor app, and a file only
 	// where that is another one; it holds no value. OfFile tells those that are of the file.
 	Open(f SecretFile) (*OpenedFile, *ring.Refusal)
+	// Provided is what a provider of the host has for a reference, as far as that is known. A
+	// refusal says neither commit nor app nor file.
+	Provided(r SecretRef) (ProvidedValue, *ring.Refusal)
 }
 
 // SecretFile is an encrypted file of a commit, with the app that asks for it.

@@ -246,6 +246,8 @@ type outcome struct {
 	// includes are the files that it includes, with the place that names them.
 	includes map[string]place
 	project  Project
+	asks     []string // its references to providers
+	awaits   []string // Plan.Awaits
 }
 
 // draft is an app that is not in the plan and could be read.
@@ -320,8 +322,14 @@ func settle(plan *ring.Plan, outcomes []outcome, s *Settings) {
 	folders(outcomes)
 	oneOwner(outcomes, s.Held, denies)
 	for _, o := range outcomes {
+		if len(o.asks) > 0 {
+			plan.Ask(o.name, o.asks)
+		}
 		if o.faults.none() {
 			plan.Apps = append(plan.Apps, o.app)
+			if len(o.awaits) > 0 {
+				plan.Await(o.name, o.awaits[0])
+			}
 		}
 	}
 	for i, o := range outcomes {

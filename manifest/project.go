@@ -244,7 +244,7 @@ func (a *appReader) renameByHost() {
 
 // variables are those of the commit and the host. The later wins: .env of the host's
 // shared env folder, from the outermost folder to that around the app; .env of the
-// commit, .env of the app's own env folder, env_files of gitring.yaml, the
+// commit, x-gitring.secrets, .env of the app's own env folder, env_files of gitring.yaml, the
 // configuration's interpolation. The commit's .env may refer to the host's.
 func (a *appReader) variables() *variables {
 	v := newVariables(a.over(), a.budget)
@@ -265,6 +265,7 @@ func (a *appReader) variables() *variables {
 		a.faults.putAll(a.commitEnv(v, p, body, false))
 		v.over = own
 	}
+	a.providedVariables(v)
 	maps.Copy(v.values, host.values)
 	maps.Copy(v.places, host.places)
 	for _, w := range a.envFiles() {

@@ -344,9 +344,9 @@ func (s *shape) meantKey(in *node, p pair, chain []string, pattern string, see v
 // gitring and that nobody would read.
 func extension(p pair, pattern string, fs *faults) {
 	switch {
-	case p.key == extensionKey && (pattern == "services.*" || pattern == "volumes.*"):
+	case p.key == extensionKey && (pattern == "services.*" || pattern == "volumes.*" || pattern == ""):
 	case p.key == extensionKey:
-		fs.add(ring.UnknownKey, p.place, "move it into a service or a volume", "x-gitring stands outside of a service and a volume, where nothing reads it")
+		fs.add(ring.UnknownKey, p.place, "move it into a service or a volume, or to the top of the Compose file", "x-gitring stands where nothing reads it")
 	case ring.Distance(p.key, extensionKey, 3) < 3:
 		fs.add(ring.UnknownKey, p.place, "did you mean x-gitring?", "unknown key %s", p.key)
 	}

@@ -184,6 +184,10 @@ func (t *decider) prepareApp(src *Source, next *ring.App) (s staged, ready bool)
 	if same && !t.isRefreshing(next) {
 		return s, false
 	}
+	if says := src.Next.Awaits[next.Name]; says != "" {
+		put(&t.staging, next.Name, ring.Reason{Code: ring.WhySecretPending, Says: says})
+		return s, false
+	}
 	if why := t.withheldReason(next.Name); !why.None() {
 		put(&t.staging, next.Name, why)
 		return s, false

@@ -130,6 +130,18 @@ func (e *engine) imageOff(a ring.Action) (ring.Done, error) {
 }
 
 // deny is "deny <service>…": what the policy of the host has stopped from now on.
+// secret has an app of the next plan wait for a value of a provider, or not any more.
+func (s *story) secret(words []string) error {
+	next := *s.src.Next
+	next.Awaits = nil
+	if words[1] == "awaited" {
+		next.Await(words[0], "waits for vault:secret/"+words[0]+"/db: it ended with exit status 1; attempt 3")
+	}
+	s.src.Next, s.mem.wake = &next, s.now
+	s.setMark()
+	return nil
+}
+
 func (s *story) deny(words []string) error {
 	denied := map[ring.ServiceID]string{}
 	for _, word := range words {

@@ -241,6 +241,8 @@ func (s *story) tell(line string) (err error) {
 	case "apply": // apply approve
 		s.src.Apply = rest[0]
 		return nil
+	case "secret": // secret web awaited | known: a value of a provider
+		return s.secret(rest)
 	case "keep": // keep images 3
 		s.keepImages, err = strconv.Atoi(rest[1])
 		return err

@@ -29,6 +29,11 @@ type Plan struct {
 	Apps []App        `json:"apps"` // by name; those that can be carried out
 	// Refused are the apps that cannot, by name: each keeps its plan in force.
 	Refused map[string]*Refusal `json:"refused,omitempty"`
+	// Asks are, by name, what apps ask providers of the host for: provider:reference.
+	Asks map[string][]string `json:"-"`
+	// Awaits are, by name, the apps that lack a value which a provider of the host is asked
+	// for, each with why: none of them can be put in force yet.
+	Awaits map[string]string `json:"awaits,omitempty"`
 	// Claims is what could be read of them.
 	Claims Claims `json:"claims,omitempty"`
 	// Limits are, by app, the patterns of paths to which whoever gave it its name is
@@ -46,6 +51,22 @@ type Plan struct {
 	// Refusal is a fault of the whole commit (gitring.yaml does not parse):
 	// nothing of it is carried out.
 	Refusal *Refusal `json:"refusal,omitempty"`
+}
+
+// Ask says of an app what it asks providers for.
+func (p *Plan) Ask(app string, refs []string) {
+	if p.Asks == nil {
+		p.Asks = map[string][]string{}
+	}
+	p.Asks[app] = append(p.Asks[app], refs...)
+}
+
+// Await says of an app that it lacks a value of a provider, and why.
+func (p *Plan) Await(app, why string) {
+	if p.Awaits == nil {
+		p.Awaits = map[string]string{}
+	}
+	p.Awaits[app] = why
 }
 
 // App finds an app by name; false when the plan has none or refused it.

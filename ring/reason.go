@@ -44,6 +44,7 @@ const (
 	WhyUndoneByPerson     ReasonCode = "UndoneByPerson"
 	WhyStoppedByPolicy    ReasonCode = "StoppedByPolicy"
 	WhyLeftToCompose      ReasonCode = "LeftToCompose"
+	WhySecretPending      ReasonCode = "SecretPending"
 	WhyImagePending       ReasonCode = "ImagePending"
 	WhyHostCheckPending   ReasonCode = "HostCheckPending"
 	WhyCommitRefused      ReasonCode = "CommitRefused"

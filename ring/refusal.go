@@ -92,7 +92,9 @@ const (
 	SecretForm Code = "SecretForm"
 	// A file of another app, and a secret where it would shape the plan.
 	SecretNotFor Code = "SecretNotFor"
-	SecretPlace  Code = "SecretPlace"
+	// SecretRef is a reference that the app may not ask a provider for.
+	SecretRef   Code = "SecretRef"
+	SecretPlace Code = "SecretPlace"
 	// Unreadable is the mirror's fault, not the author's: an object of the tree
 	// cannot be read. Nothing of the commit is carried out.
 	Unreadable Code = "Unreadable"

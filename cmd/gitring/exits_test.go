@@ -19,7 +19,7 @@ import (
 var asking = map[string]string{
 	"status": "status", "plan": "plan", "sync": "sync --wait", "history": "history", "events": "events", "logs": "logs web",
 	"outdated": "outdated", "jobs": "jobs", "traffic": "traffic", "traffic upgrade": "traffic upgrade", "crashes": "crashes", "inspect": "inspect web/web", "run": "run web/web --reason r",
-	"adopt": "adopt web --reason r", "leave": "leave web --reason r", "refresh": "refresh web --reason r", "approve": "approve a1b2c3d",
+	"adopt": "adopt web --reason r", "leave": "leave web --reason r", "refresh": "refresh web --reason r", "secret refresh": "secret refresh web", "approve": "approve a1b2c3d",
 	"rollout pause": "rollout pause web/web --reason r", "rollout resume": "rollout resume web/web --reason r",
 	"rollout promote": "rollout promote web/web --reason r", "rollout abort": "rollout abort web/web --reason r",
 	"rollout restart": "rollout restart web/web --reason r", "rollout undo": "rollout undo web --reason r",

@@ -72,6 +72,7 @@ var examples = map[string]string{
 	"secret encrypt":  "secret encrypt apps/shop/db.env\nsecret encrypt - --as db.env < db.env > db.enc.env",
 	"secret check":    "secret check\nsecret check --age-file /etc/gitring/age.key",
 	"secret place":    "secret place --config /etc/gitring/config.yaml",
+	"secret refresh":  "secret refresh shop --reason 'the password was changed'",
 	"init":            "init",
 	"validate":        "validate\nvalidate --profile owner",
 	"verify":          "verify HEAD\nverify main..HEAD --config /etc/gitring/config.yaml",

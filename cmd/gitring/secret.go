@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/disk"
@@ -30,8 +31,9 @@ func secretCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secret",
 		Short: "Encrypt files for hosts, and check encrypted ones",
-		Long: "secret works with files that SOPS or age encrypted. It needs no daemon, and\n" +
-			"prepares a repository and its keys; secrets.keys of the configuration opens them.",
+		Long: "secret works with files that SOPS or age encrypted. It prepares\n" +
+			"a repository and its keys; secrets.keys of the configuration opens them. Only\n" +
+			"refresh asks the daemon: for values that providers of the host know.",
 		Args: func(cmd *cobra.Command, given []string) error {
 			if len(given) > 0 && slices.Contains([]string{"decrypt", "edit", "view", "show", "open"}, given[0]) {
 				return &exit.Failure{
@@ -43,8 +45,71 @@ func secretCmd(g *globals) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(secretKeysCmd(g), secretEncryptCmd(g), secretCheckCmd(g), secretPlaceCmd(g))
+	cmd.AddCommand(secretKeysCmd(g), secretEncryptCmd(g), secretCheckCmd(g), secretPlaceCmd(g), secretRefreshCmd(g))
 	return cmd
+}
+
+func secretRefreshCmd(g *globals) *cobra.Command {
+	var b by
+	cmd := &cobra.Command{
+		Use:   "refresh <app>",
+		Short: "Ask providers for the values of an app again",
+		Long: "refresh asks the programs of secrets.providers for each value that x-gitring.secrets\n" +
+			"of the app names. A value that is another one is a new version and rolls as a\n" +
+			"commit's would; where nothing changed, nothing happens. Where a provider does not\n" +
+			"answer, the known value stays, and the exit code says so. It is journalled.",
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			why, err := g.why(cmd, b)
+			if err != nil {
+				return err
+			}
+			all, err := g.daemon().RefreshSecrets(cmd.Context(), api.SecretRefreshRequest{App: given[0], Reason: why})
+			if err != nil {
+				return asked(err)
+			}
+			return g.tellProvided(all)
+		},
+	}
+	b.optional(cmd)
+	return cmd
+}
+
+// tellProvided tells what came of asking providers, and fails where one did not answer.
+func (g *globals) tellProvided(all []api.SecretNow) error {
+	failed := 0
+	for _, s := range all {
+		if s.Error != "" {
+			failed++
+		}
+	}
+	if g.machine() {
+		if err := g.encode(all); err != nil {
+			return err
+		}
+	} else {
+		s := g.screen()
+		for _, of := range all {
+			switch {
+			case of.Error != "":
+				s.Line(0, " ", screen.Painted(of.Ref+":", screen.Bold), screen.Text("no answer: "+of.Error))
+			case of.Changed:
+				s.Line(0, " ", screen.Painted(of.Ref+":", screen.Bold), screen.Text("changed, and rolls what uses it"))
+			default:
+				s.Line(0, " ", screen.Painted(of.Ref+":", screen.Bold), screen.Text("the same"))
+			}
+		}
+		if _, err := fmt.Fprint(g.out, s); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return &exit.Failure{
+			Code: exit.Unreachable, Says: fmt.Sprintf("%s of %d did not answer; what was known stays", wording.Counted(failed, "value"), len(all)),
+			Hint: "run the program of the provider by hand as the daemon's user",
+		}
+	}
+	return nil
 }
 
 func secretPlaceCmd(g *globals) *cobra.Command {

@@ -1,0 +1,346 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/program"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/secrets"
+)
+
+// Limits of providers (docs/design/secrets.md, S20).
+const (
+	mostProvided      = 1 << 20 // bytes of one value
+	providersAtOnce   = 4
+	firstProviderWait = 10 * time.Second // after a call that failed; doubled from then on
+	mostProviderWait  = 15 * time.Minute
+)
+
+// providers ask programs of the host for the values that apps name. A value that is known is
+// asked for again only where the configuration or a person says so. nil knows no provider.
+type providers struct {
+	of   map[string]provider
+	host string
+	kept func(askedFor) (value string, at time.Time, ok bool) // of an earlier process
+	run  func(context.Context, program.Call) ([]byte, error)
+	now  func() time.Time
+	log  *slog.Logger
+	// changed is called when an answer differs from the last, or there is another reason to wait.
+	changed func()
+
+	slots chan struct{} // those that may be asked at once
+	wake  chan struct{}
+
+	mu     sync.Mutex // guards what follows
+	all    map[askedFor]*answered
+	inUse  map[string]map[string][]string // by source and app: the references, as written
+	rounds int                            // goes up with each change
+}
+
+// provider is one program, with its environment.
+type provider struct {
+	config.SecretProvider
+	env []string
+}
+
+// askedFor is what one call is about. App is "" where the program is not told of it: then one
+// call serves all apps.
+type askedFor struct{ provider, ref, app string }
+
+func (a askedFor) String() string { return a.provider + ":" + a.ref }
+
+// answered is what is known of one value.
+type answered struct {
+	value  string
+	known  bool
+	failed string // why the last call failed; "" where it did not
+	tries  int    // that failed, one after another
+	next   time.Time
+	asking bool
+}
+
+// newProviders reads the environments of all providers that a configuration names.
+func newProviders(c *config.Config, log *slog.Logger) (*providers, error) {
+	if len(c.Secrets.Providers) == 0 {
+		return nil, nil
+	}
+	p := &providers{
+		of: map[string]provider{}, host: c.Host, run: program.Output, now: time.Now, log: log, changed: func() {},
+		slots: make(chan struct{}, providersAtOnce), wake: make(chan struct{}, 1),
+		all: map[askedFor]*answered{}, inUse: map[string]map[string][]string{},
+	}
+	for name, says := range c.Secrets.Providers {
+		env, err := providerEnv(says.EnvFile)
+		if err != nil {
+			return nil, &ring.HostError{Says: "secrets.providers." + name + ": " + err.Error(), Hint: "write lines NAME=value, and chmod 600 " + says.EnvFile, Err: err}
+		}
+		p.of[name] = provider{says, env}
+	}
+	return p, nil
+}
+
+// providerEnv is the whole environment of a provider: PATH, HOME and the lines of its file.
+func providerEnv(file string) ([]string, error) {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	if file == "" {
+		return env, nil
+	}
+	body, err := disk.ReadOwned(file, disk.Owned{User: os.Geteuid(), Closed: secrets.ClosedTo(file), Most: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	of, ok := manifest.SecretVariables(body, nil, true)
+	if !ok {
+		return nil, fmt.Errorf("cannot read %s: a line is not NAME=value", file)
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		env = append(env, name+"="+of[name])
+	}
+	return env, nil
+}
+
+// providerKey is the key under which values of providers are kept on this host.
+func providerKey(host []byte) ([]byte, error) {
+	return hkdf.Key(sha256.New, host, nil, "gitring: values of providers", 32)
+}
+
+var refWord = regexp.MustCompile(`^[A-Za-z0-9._/@:+-]+$`)
+
+// checked is what a reference of an app asks for, or why the app may not.
+func (p *providers) checked(app, written string) (askedFor, *ring.Refusal) {
+	name, ref, _ := strings.Cut(written, ":")
+	refuse := func(hint, says string, args ...any) (askedFor, *ring.Refusal) {
+		return askedFor{}, &ring.Refusal{Code: ring.SecretRef, Says: fmt.Sprintf(says, args...), Hint: hint}
+	}
+	if !refWord.MatchString(ref) || strings.HasPrefix(ref, "-") || slices.ContainsFunc(strings.Split(ref, "/"), func(part string) bool { return part == "." || part == ".." }) {
+		return refuse("use letters, digits and . _ / @ : + - in it, no - at its beginning, and no part . or ..", "a provider cannot be asked for %q", ref)
+	}
+	if p == nil { // who reads it here does not know what the host has
+		return askedFor{provider: name, ref: ref, app: app}, nil
+	}
+	of, ok := p.of[name]
+	if !ok {
+		return refuse("add it to secrets.providers of the host's configuration, or name one of: "+strings.Join(slices.Sorted(maps.Keys(p.of)), ", "), "this host has no provider %q", name)
+	}
+	patterns := make([]string, len(of.Refs))
+	for i, pattern := range of.Refs {
+		patterns[i] = strings.ReplaceAll(pattern, "{app}", app)
+	}
+	if !slices.ContainsFunc(patterns, func(pattern string) bool { fits, err := path.Match(pattern, ref); return err == nil && fits }) {
+		return refuse("name what lies below "+strings.Join(patterns, " or ")+", or add to secrets.providers."+name+".refs on the host", "app %s may not ask provider %s for %s", app, name, ref)
+	}
+	of1 := askedFor{provider: name, ref: ref}
+	if slices.ContainsFunc(of.Exec, func(arg string) bool { return strings.Contains(arg, "{app}") }) {
+		of1.app = app
+	}
+	return of1, nil
+}
+
+// value is what is known of a reference, and why not where it is not. ask has it asked for.
+func (p *providers) value(of askedFor, ask bool) (value string, known bool, waits string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.all[of]
+	if a == nil {
+		a = &answered{next: p.now()}
+		if value, at, ok := p.kept(of); ok {
+			a.value, a.known, a.next = value, true, p.again(of, at)
+		}
+		if !ask && !a.known {
+			return "", false, ""
+		}
+		p.all[of] = a
+		p.poke()
+	}
+	if a.known {
+		return a.value, true, ""
+	}
+	waits = "waits for " + of.String()
+	if a.failed != "" {
+		waits += fmt.Sprintf(": %s; attempt %d", a.failed, a.tries)
+	}
+	return "", false, waits
+}
+
+// again is when a value that was learned at a moment is asked for again; zero is never.
+func (p *providers) again(of askedFor, at time.Time) time.Time {
+	if every := time.Duration(p.of[of.provider].Refresh); every > 0 {
+		return at.Add(every)
+	}
+	return time.Time{}
+}
+
+// uses says which references a source's apps have now. What no app has is not asked for any
+// more.
+func (p *providers) uses(source string, byApp map[string][]string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inUse[source] = byApp
+	named := map[askedFor]bool{}
+	for _, apps := range p.inUse {
+		for app, refs := range apps {
+			for _, ref := range refs {
+				if of, r := p.checked(app, ref); r == nil {
+					named[of] = true
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(p.all, func(of askedFor, a *answered) bool { return !named[of] && !a.asking })
+}
+
+// of the references of an app, sorted and once each.
+func (p *providers) ofApp(app string) (all []askedFor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, apps := range p.inUse {
+		for _, ref := range apps[app] {
+			if of, r := p.checked(app, ref); r == nil && !slices.Contains(all, of) {
+				all = append(all, of)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b askedFor) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
+
+func (p *providers) round() int {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rounds
+}
+
+func (p *providers) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// serve asks for what is due, until ctx ends.
+func (p *providers) serve(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	var asks sync.WaitGroup
+	defer asks.Wait()
+	for {
+		due, next := p.due()
+		for _, of := range due {
+			asks.Go(func() { _, _ = p.ask(ctx, of) })
+		}
+		var clock <-chan time.Time
+		if !next.IsZero() {
+			clock = time.After(max(next.Sub(p.now()), time.Millisecond))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.wake:
+		case <-clock:
+		}
+	}
+}
+
+// due are those to be asked now, which are marked as asked, and when the next one is.
+func (p *providers) due() (due []askedFor, next time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	for of, a := range p.all {
+		switch {
+		case a.asking || a.next.IsZero():
+		case !a.next.After(now):
+			a.asking = true
+			due = append(due, of)
+		case next.IsZero() || a.next.Before(next):
+			next = a.next
+		}
+	}
+	return due, next
+}
+
+// ask runs the program for one value, and notes what came of it.
+func (p *providers) ask(ctx context.Context, of askedFor) (changed bool, err error) {
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	value, err := p.answerOf(ctx, of)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	p.mu.Lock()
+	a := p.all[of]
+	if a == nil { // no app has it any more
+		p.mu.Unlock()
+		return false, err
+	}
+	a.asking = false
+	was, told := *a, a.failed
+	switch {
+	case err != nil:
+		a.failed, a.tries = err.Error(), a.tries+1
+		a.next = p.now().Add(min(firstProviderWait<<min(a.tries-1, 10), mostProviderWait))
+	default:
+		a.value, a.known, a.failed, a.tries, a.next = value, true, "", 0, p.again(of, p.now())
+	}
+	changed = was.known && a.known && was.value != a.value
+	if changed || was.known != a.known || !a.known {
+		p.rounds++
+		defer p.changed()
+	}
+	p.mu.Unlock()
+	p.poke() // for when the next one is due
+	if err != nil && told != err.Error() {
+		p.log.Warn("a provider did not answer, will be asked again", "provider", of.provider, "ref", of.ref, "err", err)
+	}
+	return changed, err
+}
+
+// answerOf is what the program prints. Its errors hold nothing of that.
+func (p *providers) answerOf(ctx context.Context, of askedFor) (string, error) {
+	says := p.of[of.provider]
+	with := strings.NewReplacer("{ref}", of.ref, "{app}", of.app, "{host}", p.host)
+	argv := make([]string, len(says.Exec))
+	for i, arg := range says.Exec {
+		argv[i] = with.Replace(arg)
+	}
+	out, err := p.run(ctx, program.Call{Argv: argv, Env: says.env, Within: time.Duration(says.Timeout), Most: mostProvided + 1})
+	if err != nil {
+		return "", err
+	}
+	out = bytes.TrimSuffix(out, []byte("\n"))
+	switch {
+	case len(out) > mostProvided:
+		return "", errors.New(argv[0] + " printed more than 1 MiB")
+	case bytes.IndexByte(out, 0) >= 0:
+		return "", errors.New(argv[0] + " printed a value with a zero byte, which no environment can hold")
+	}
+	return string(out), nil
+}
