@@ -50,6 +50,16 @@ func TestAProvidersValueIsDeployedAndNowhereElse(t *testing.T) {
 	has(first)
 	settled(h)
 
+	// What runs can be proved, and the value is in no proof.
+	file := filepath.Join(h.dir, "proof.json")
+	h.done("prove", app+"/db", "-o", file)
+	body, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, string(body), "cana.ry")
+	code, proved := proofChecked(t, handedOver(t, file, h.repo.signers), "--check", "proof.json", "--allowed-signers", "allowed_signers", "--from", sha)
+	require.Equal(t, 0, code, proved.Faults)
+	require.Contains(t, strings.Join(proved.Word, "\n"), "PW of "+ref)
+
 	// Killed, and the vault away: a container that is gone comes back, and nobody is asked.
 	plain := h.one("plain").ID
 	require.NoError(t, os.Remove(filepath.Join(vault, "value")))

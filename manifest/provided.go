@@ -19,6 +19,8 @@ type SecretRef struct {
 type ProvidedValue struct {
 	Plain, MAC string
 	Known      bool
+	// Stand is what another host's plan says of it; nil where nobody says anything.
+	Stand *SealedValue
 	// Waits is why an app cannot be carried out before the value is known; "" where nobody
 	// asks the provider here.
 	Waits string
@@ -72,6 +74,9 @@ func (a *appReader) providedVariable(v *variables, p pair) {
 		a.faults.put(&fault{code: r.Code, place: at, says: "x-gitring.secrets." + p.key + ": " + r.Says, hint: r.Hint})
 		v.lose(p.key, at)
 		return
+	}
+	if of.Stand != nil {
+		of.MAC, of.Plain, of.Known = of.Stand.MAC, of.Stand.stand(), true
 	}
 	s := ring.Sealed{From: ring.FromProvider, App: a.name, File: p.val.text, Name: p.key, MAC: of.MAC}
 	switch {

@@ -44,6 +44,14 @@ func (r replay) Open(f manifest.SecretFile) (*manifest.OpenedFile, *ring.Refusal
 	return out, nil
 }
 
+// Provided is what a plan says of a value that a provider said.
+func (r replay) Provided(ref manifest.SecretRef) (manifest.ProvidedValue, *ring.Refusal) {
+	if v, ok := r.known[ref.App][ref.Ref][ref.Name]; ok {
+		return manifest.ProvidedValue{Stand: &v}, nil
+	}
+	return manifest.ProvidedValue{MAC: ring.NotOpened(ref.Name)}, nil
+}
+
 // Listener notes what a plan says of the values of encrypted files while they are opened.
 type Listener struct {
 	manifest.Secrets
@@ -81,6 +89,19 @@ func (l *Listener) Open(f manifest.SecretFile) (*manifest.OpenedFile, *ring.Refu
 		return hash
 	}
 	return o, nil
+}
+
+// Provided asks for a value, and notes what a plan says of it.
+func (l *Listener) Provided(ref manifest.SecretRef) (manifest.ProvidedValue, *ring.Refusal) {
+	v, r := l.Secrets.Provided(ref)
+	if r == nil && v.Known {
+		of := manifest.SealedValue{}
+		if v.Plain != "" {
+			of = manifest.SealedOpened(v.MAC, v.Plain)
+		}
+		l.put(manifest.SecretFile{App: ref.App, Path: ref.Ref}, ref.Name, of)
+	}
+	return v, r
 }
 
 func (l *Listener) put(f manifest.SecretFile, name string, v manifest.SealedValue) {
