@@ -294,7 +294,7 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 // referenceSections are the tables of keys in the reference, by heading: what their keys
 // are below.
 var referenceSections = map[string]string{
-	"The host": "", "A source": "sources.", "A source's status": "sources.status.", "Trust": "sources.trust.", "Receivers": "notify.", "Traffic": "traffic.", "Encrypted files": "secrets.",
+	"The host": "", "A source": "sources.", "A source's status": "sources.status.", "Trust": "sources.trust.", "Receivers": "notify.", "Traffic": "traffic.", "Encrypted files": "secrets.", "Providers of secrets": "secrets.providers.*.",
 }
 
 // The documentation has a row for every key that a file may have, and for no other.

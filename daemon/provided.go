@@ -20,6 +20,14 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+// asked are the providers of the host; nil where it has none.
+func (s *secretFiles) asked() *providers {
+	if s == nil {
+		return nil
+	}
+	return s.providers
+}
+
 // Provided is what is known of a value that an app asks a provider for.
 func (o openerFor) Provided(r manifest.SecretRef) (manifest.ProvidedValue, *ring.Refusal) {
 	of, refusal := o.providers.checked(r.App, r.Ref)

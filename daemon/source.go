@@ -203,7 +203,7 @@ func (f *follower) unread(next *reconcile.Source, commit *ring.Commit) bool {
 // seenBy is all that a plan of a source is judged by besides the commit.
 func (d *Daemon) seenBy(source string) string {
 	said, _ := d.policy.Said()
-	return d.policy.Hash() + fmt.Sprint(said.Takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source) + d.noFronts.said(time.Now()) + fmt.Sprint(d.secrets.providers.round())
+	return d.policy.Hash() + fmt.Sprint(said.Takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source) + d.noFronts.said(time.Now()) + fmt.Sprint(d.secrets.asked().round())
 }
 
 // tell logs what changed about following a source: errors once, refusals by the
@@ -241,7 +241,7 @@ func (f *follower) readPlan(ctx context.Context, c *ring.Commit, v HostValues) (
 	if err := f.limit(ctx, c, &plan); err != nil {
 		return nil, err
 	}
-	f.d.secrets.providers.uses(f.cfg.Name, plan.Asks)
+	f.d.secrets.asked().uses(f.cfg.Name, plan.Asks)
 	maps.DeleteFunc(files, func(_ string, c ring.Content) bool { return lacksValue(c) }) // nobody can write them yet
 	if err := f.d.contentStore.keep(f.cfg.Name, plan.Apps, files, openedBy(s), time.Now().UTC()); err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func TestRefusals(t *testing.T) {
 		{name: "an unknown key in a list", files: web("image: a", "ports:", "  - {target: 80, publised: 80}"), code: ring.UnknownKey, line: 5, hint: "published?"},
 		{name: "an unknown key through a merge", files: map[string]string{"web/compose.yaml": "x-base: &base\n  imag: a\nservices:\n  web:\n    <<: *base\n    image: b\n"}, code: ring.UnknownKey, line: 2},
 		{name: "x-gitring with a letter wrong", files: web("image: a", "x-gitrng: {share: true}"), code: ring.UnknownKey, line: 4, hint: "x-gitring?"},
-		{name: "x-gitring at the top", files: map[string]string{"web/compose.yaml": "x-gitring: {}\nservices: {web: {image: a}}\n"}, code: ring.UnknownKey, line: 1, says: "outside of a service"},
+		{name: "x-gitring at the top", files: map[string]string{"web/compose.yaml": "x-gitring: {kind: job}\nservices: {web: {image: a}}\n"}, code: ring.UnknownKey, line: 1, says: "where only secrets is read"},
 		{name: "a value of the wrong type", files: web("image: a", "hostname: [a]"), code: ring.BadValue, line: 4, says: "services.web.hostname"},
 		{name: "no image", files: web("user: a"), code: ring.BadValue, line: 2, says: "has no image"},
 		{name: "an image that is none", files: web("image: 'Not An Image'"), code: ring.BadValue, line: 3},

@@ -80,6 +80,8 @@ func (r refusing) Open(SecretFile) (*OpenedFile, *ring.Refusal) {
 	return nil, &one
 }
 
+func (refusing) Provided(SecretRef) (ProvidedValue, *ring.Refusal) { return ProvidedValue{}, nil }
+
 // What an opener says of the file has the file's name before it. What it says of a value does
 // not, not even of one whose name is "it".
 func TestTheFileIsTheSubjectOfWhatIsSaidOfIt(t *testing.T) {
