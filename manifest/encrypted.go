@@ -80,6 +80,11 @@ func (noOpener) Open(SecretFile) (*OpenedFile, *ring.Refusal) {
 	}
 }
 
+// Provided asks nobody.
+func (noOpener) Provided(r SecretRef) (ProvidedValue, *ring.Refusal) {
+	return ProvidedValue{MAC: ring.NotOpened(r.Name)}, nil
+}
+
 // encrypted reports whether a file of the commit is encrypted.
 func (r *reader) encrypted(body []byte) bool {
 	return r.settings.Secrets.Encrypted(body)

@@ -64,7 +64,7 @@ func (a *appReader) providedVariable(v *variables, p pair) {
 		v.lose(p.key, at)
 		return
 	}
-	if a.settings.Secrets == nil || a.nameLost { // whose it is cannot be judged
+	if a.nameLost { // whose it is cannot be judged
 		v.lose(p.key, at)
 		return
 	}
