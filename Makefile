@@ -108,6 +108,10 @@ compose: go ## bin/docker-compose, for the tests that run Compose beside gitring
 record: front engine compose ## what Compose asks the engine for, which the tests hold gitring to, anew
 	@GITRING_ENGINE_TESTS=1 GITRING_RECORD=1 go test -count=1 -v -timeout 20m -run '^TestTheEngineIsAskedForWhatComposeAsksFor$$$$' ./e2e
 
+.PHONY: cosign
+cosign: go ## bin/cosign2 and bin/cosign3, to record signatures and hold gitring's judge to them; half an hour the first time
+	@scripts/cosign.sh
+
 .PHONY: sops
 sops: go ## bin/sops, for the tests that hold gitring's reader to it
 	@scripts/sops.sh

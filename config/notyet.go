@@ -13,11 +13,6 @@ import (
 func (c *Config) NotCarriedOut() Mistakes {
 	n := &notYet{file: c.File, lines: c.lines}
 	n.value("engine.kind", c.Engine.Kind, "docker")
-	for _, r := range c.Rules.Lists.Signatures {
-		if r.Asks() {
-			n.not("policy", "a rule of "+signaturesKey+" that asks for a signature ("+r.At+")")
-		}
-	}
 	return n.mistakes.sorted()
 }
 

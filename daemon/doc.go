@@ -24,6 +24,7 @@
 //	claims         who gave a folder its name
 //	policy         the policy watched, and what in force breaks it
 //	policy_stop    what is stopped for that
+//	signatures     what the host asks of images, and what was found of them
 //	signed         who signed a file that a grant asks about
 //	trust          what says up to where a source was trusted
 //	pulls          the plan of a pull request

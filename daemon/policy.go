@@ -103,6 +103,9 @@ func (d *Daemon) violationPrint() string {
 		f := inForce[name]
 		fmt.Fprintf(&b, " %s %s %s", name, f.App.Commit, f.App.Written)
 	}
+	if len(d.signing().Rules) > 0 {
+		b.WriteString(d.ledger.verdictsPrint())
+	}
 	return b.String()
 }
 
@@ -124,6 +127,7 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 			}
 			all = append(all, v)
 		}
+		all = append(all, d.unsigned(&a)...)
 	}
 	for _, v := range d.violations.set(all) {
 		d.log.Warn("found an app in force that the policy denies", "app", v.app, "service", v.service, "reason", v.says)

@@ -27,7 +27,7 @@ type ledger struct {
 	dataRoot string
 
 	mu    sync.Mutex // guards what follows
-	facts ring.Facts // Apps, Names, Kept and Left of them, owned
+	facts ring.Facts // Apps, Names, Kept, Left and Signed of them, owned
 	next  map[string][]ring.App
 	hands map[string]gitsync.Hands
 	whole *policy.Whose // nil after a change
@@ -46,6 +46,7 @@ func (l *ledger) Facts(ctx context.Context) (ring.Facts, error) {
 	if err == nil {
 		l.mu.Lock()
 		l.facts.Apps, l.facts.Names, l.facts.Kept, l.facts.Left = maps.Clone(f.Apps), maps.Clone(f.Names), maps.Clone(f.Kept), maps.Clone(f.Left)
+		l.facts.Signed = maps.Clone(f.Signed)
 		l.whole = nil
 		l.mu.Unlock()
 	}
@@ -64,6 +65,8 @@ func (l *ledger) Record(ctx context.Context, facts []ring.Fact, events []ring.Ev
 		case "app", "name", "kept", "left":
 			l.facts.Set(f)
 			l.whole = nil
+		case "signed":
+			l.facts.Set(f)
 		}
 	}
 	return nil

@@ -66,6 +66,28 @@ func ReadOwned(path string, o Owned) ([]byte, error) {
 	return b, nil
 }
 
+// OwnProgram says who else than root and a user could put another program in the place of
+// one; nil is nobody.
+func OwnProgram(path string, user int) error {
+	o := Owned{User: user}
+	if err := o.checkFolders(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("cannot trust %s: %w", path, err)
+	}
+	st, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case st.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("cannot trust %s: it is a symlink; name where it points", path)
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("cannot trust %s: it is not a regular file", path)
+	}
+	if err := o.check(path, st, 0); err != nil {
+		return fmt.Errorf("cannot trust %s: %w", path, err)
+	}
+	return nil
+}
+
 // OwnFolder says why a folder is not the user's alone: it is a link, it is another's, or
 // somebody else may put another one in its place.
 func OwnFolder(dir string, user int) error {

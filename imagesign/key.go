@@ -7,6 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
+	_ "crypto/sha512" // for SHA-384 and SHA-512 by their names
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
@@ -71,26 +72,50 @@ func parseKey(der []byte) (Key, error) {
 	if err != nil {
 		return Key{}, errors.New("a public key that cannot be written")
 	}
-	sum := sha256.Sum256(again)
-	return Key{ID: "sha256:" + hex.EncodeToString(sum[:]), key: pub}, nil
+	printed := sha256.Sum256(again)
+	return Key{ID: "sha256:" + hex.EncodeToString(printed[:]), key: pub}, nil
 }
 
-// signed reports whether the key signed a message. Cosign hashes it with SHA-256 for every
-// key but Ed25519, which takes it whole.
+// signed reports whether the key signed a message, in one of the ways in which cosign signs
+// with a key of its kind. Until 2.5 it hashed with SHA-256 for each curve; by now with the
+// hash that is as long as the curve. With an Ed25519 key it signs the hash of a message by now
+// (RFC 8032, Ed25519ph), which its own verify refuses; the key signed it all the same.
 func (k *Key) signed(message, sig []byte) bool {
-	sum := sha256.Sum256(message)
 	switch pub := k.key.(type) {
 	case *ecdsa.PublicKey:
-		return ecdsa.VerifyASN1(pub, sum[:], sig)
+		for _, h := range hashesOf(pub.Curve) {
+			if ecdsa.VerifyASN1(pub, sum(h, message), sig) {
+				return true
+			}
+		}
 	case *rsa.PublicKey:
-		return rsa.VerifyPKCS1v15(pub, crypto.SHA256, sum[:], sig) == nil
+		return rsa.VerifyPKCS1v15(pub, crypto.SHA256, sum(crypto.SHA256, message), sig) == nil
 	case ed25519.PublicKey:
-		return ed25519.Verify(pub, message, sig)
+		if ed25519.Verify(pub, message, sig) {
+			return true
+		}
+		return ed25519.VerifyWithOptions(pub, sum(crypto.SHA512, message), sig, &ed25519.Options{Hash: crypto.SHA512}) == nil
 	}
 	return false
 }
 
-// whoSigned are the prints of the keys that signed a message; each once.
+func hashesOf(c elliptic.Curve) []crypto.Hash {
+	switch c {
+	case elliptic.P384():
+		return []crypto.Hash{crypto.SHA384, crypto.SHA256}
+	case elliptic.P521():
+		return []crypto.Hash{crypto.SHA512, crypto.SHA256}
+	}
+	return []crypto.Hash{crypto.SHA256}
+}
+
+func sum(h crypto.Hash, message []byte) []byte {
+	w := h.New()
+	w.Write(message)
+	return w.Sum(nil)
+}
+
+// whoSigned are the prints of the keys that signed a message.
 func whoSigned(keys []Key, message, sig []byte) []string {
 	for i := range keys {
 		if keys[i].signed(message, sig) {

@@ -28,6 +28,7 @@ func (t *decider) decide() {
 	}
 	t.standIn()
 	t.scalePlans()
+	t.verifyInForce()
 	t.makeViews()
 	t.judgeGroups()
 	for _, v := range t.inOrder() {

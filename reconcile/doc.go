@@ -79,6 +79,7 @@
 //	left          what was given up before
 //	pin           tags become digests, once, and are carried forward
 //	expose        the ports of a front that only the image names
+//	signed        who signed an image, asked before any of it is fetched
 //	pin_note      how an image was found, where that is worth telling
 //	admit         what is on the host, and not ours, and in the app's way
 //	belongings    what an app of another source has written is not this one's

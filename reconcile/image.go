@@ -20,7 +20,7 @@ func (t *Pass) withImage(s *ring.Service) *ring.Service {
 func (t *Pass) pullStep(app *ring.App, s *ring.Service, why string) ring.Action {
 	return ring.Action{
 		Kind: ring.DoPull, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version,
-		Image: s.Pin.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Timeout: s.Rollout.PullTimeout,
+		Image: s.Pin.Image, Written: s.Spec.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Timeout: s.Rollout.PullTimeout,
 		Reason: say("image %s %s", s.Pin.Image, why),
 	}
 }

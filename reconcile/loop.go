@@ -71,6 +71,8 @@ type Options struct {
 	Steps, Pulls int
 	// KeepImages is as in World.
 	KeepImages int
+	// Signing, if set, is what the host asks of images now.
+	Signing func() Signing
 	// Words, if set, reads what other hosts say of commits.
 	Words Words
 	// Took, if set, is told after each look how long it took, and the decision after it.
@@ -603,8 +605,15 @@ func (l *Loop) makeWorld() World {
 		Wall: time.Now().Round(0).UTC(), Awake: l.pulse.awakeSince(l.steadyNow()),
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
 		Health: l.known, Fronts: l.frontsSeen(), Words: l.wordsSeen(), Busy: maps.Clone(l.busy), Queued: l.queuedTargets(), Recent: l.recent.clone(),
-		Progress: l.howFar(), KeepImages: l.KeepImages,
+		Progress: l.howFar(), KeepImages: l.KeepImages, Signing: l.signing(),
 	}
+}
+
+func (l *Loop) signing() Signing {
+	if l.Signing == nil {
+		return Signing{}
+	}
+	return l.Signing()
 }
 
 func (l *Loop) wordsSeen() map[ring.WordAt]ring.Word {

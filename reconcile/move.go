@@ -96,6 +96,10 @@ func (t *decider) makeMove(v *service, m *move) bool {
 	case moveRetire:
 		t.retireSet(v, m.all)
 	case movePull:
+		if why := t.unverifiedReason(v.of, v.target); why != "" {
+			v.missing = why
+			return false
+		}
 		t.addStep(t.pullStep(v.of, v.target, m.why))
 		return false
 	case moveHeal:

@@ -149,7 +149,7 @@ func (t *Pass) wakeBy(u time.Time) {
 // It reports whether the step was decided.
 func (t *decider) addStep(a ring.Action) bool {
 	target := a.Target()
-	if t.isBusy(target) || t.isUntouchable(&a) {
+	if t.isBusy(target) || t.isUntouchable(&a) || t.mayNotFetch(&a) {
 		return false
 	}
 	if len(t.Tries) > 0 {

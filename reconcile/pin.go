@@ -260,10 +260,15 @@ func (t *decider) imagePulled(app *ring.App, s *ring.Service) bool {
 // fetchForPlan decides a resolve or pull for the next plan and keeps the app's
 // sentence; a refusal of the registry is the app's.
 func (t *decider) fetchForPlan(app *ring.App, s *ring.Service, a ring.Action) {
+	if a.Kind == ring.DoPull && t.lacksVerdict(s) { // whoever asks for it
+		a = t.verifyStep(app, s, "is to be verified before it is pulled")
+	}
 	a.Source = app.Source
 	t.addStep(a)
 	verb := "resolving"
 	switch {
+	case a.Kind == ring.DoVerify:
+		verb = "verifying"
 	case a.Kind == ring.DoPull && a.PullPolicy == pullNever:
 		verb = "looking for"
 	case a.Kind == ring.DoPull:

@@ -33,6 +33,11 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 		e.Version = "" // it carries what was written
 	}
 	facts, told := append(keptOf(known, a, done, now), filesRead(a, done, err, now)...), stepEvents(e, done)
+	if a.Kind == ring.DoVerify {
+		if f := verdictFact(a, done, err, now); f != nil {
+			facts = append(facts, f)
+		}
+	}
 	if err != nil {
 		e.Kind, e.Reason, e.Code = ring.StepFailed, say("%s: %s", a.Kind, err), stepCode(a)
 		if a.Want != nil && a.Kind != ring.DoResolve && imageGone(err) {
@@ -54,6 +59,10 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 		if note := pinNote(a.Service, a.Image, done.Pin); note != "" {
 			e.Reason += "; " + note
 		}
+	case ring.DoVerify:
+		if done.Verdict != nil {
+			e.Reason += "; " + done.Verdict.SignedBy()
+		}
 	case ring.DoPull:
 		done.Image.Known = true // it is here, and has been asked
 		r.Images[a.Image] = done.Image
@@ -74,7 +83,7 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 // stepCode is the code of a step that failed.
 func stepCode(a ring.Action) ring.ReasonCode {
 	switch a.Kind {
-	case ring.DoResolve, ring.DoPull:
+	case ring.DoResolve, ring.DoVerify, ring.DoPull:
 		return ring.WhyImagePending
 	case ring.DoAdmit:
 		return ring.WhyHostCheckPending
@@ -128,7 +137,7 @@ func forgetTries(tries map[string]ring.Try, a ring.Action) {
 		delete(tries, tryKey(a))
 	}
 	for key, try := range tries {
-		if a.Kind == ring.DoPull && strings.HasPrefix(key, target+" ") {
+		if (a.Kind == ring.DoPull || a.Kind == ring.DoVerify) && strings.HasPrefix(key, target+" ") {
 			delete(tries, key)
 		}
 		if strings.HasPrefix(key, target) && strings.HasPrefix(key[len(target):], " ") && !try.Version.Of(a.Version) && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {

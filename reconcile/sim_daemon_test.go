@@ -37,6 +37,7 @@ type daemon struct {
 	busy      map[string]ring.Action
 	sources   []Source
 	words     map[ring.WordAt]ring.Word // what other hosts say at the forge
+	signing   Signing                   // what the host asks of images
 	hides     bool                      // its looks leave out what has ended, as a list without all=true does
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
@@ -196,7 +197,7 @@ func (d *daemon) world() World {
 	w := World{
 		Host: "sim", Wall: d.wall(), Awake: d.mem.awake, Facts: d.disk, Seen: seen, Health: d.mem.dates.dateHealth(d.health(), seen.Instances, now),
 		Busy: d.busy, Recent: d.mem.recent,
-		Sources: d.sources, KeepImages: d.keepImages, Fronts: d.frontsSeen(), Words: d.words,
+		Sources: d.sources, KeepImages: d.keepImages, Signing: d.signing, Fronts: d.frontsSeen(), Words: d.words,
 	}
 	for _, f := range d.mem.flights {
 		w.Busy[f.a.Target()] = f.a
@@ -235,6 +236,7 @@ func (d *daemon) launch(as []ring.Action) {
 			return
 		}
 		d.watchStep(a)
+		d.watchSigned(a)
 		if a.Kind == ring.DoName && !d.faults { // in a story nobody is told, and nothing else comes later for it
 			now := d.now.Add(time.Millisecond)
 			d.mem.flights = append(d.mem.flights, &flight{a: a, effect: now, end: now, lands: true})
@@ -260,7 +262,7 @@ func (d *daemon) launch(as []ring.Action) {
 			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
 			d.unheard(a)
 		}
-		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog && a.Kind != ring.DoWhose && a.Kind != ring.DoName && !d.timed[a.Service] && !d.followsTime(a) {
+		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoVerify && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog && a.Kind != ring.DoWhose && a.Kind != ring.DoName && !d.timed[a.Service] && !d.followsTime(a) {
 			d.changes++
 		}
 		d.mem.flights = append(d.mem.flights, f)

@@ -29,6 +29,7 @@ type nature struct {
 	noStart    bool          // the engine cannot start it
 	breaks     int           // so many containers of it the engine never starts, and the next ones it does
 	noImage    bool          // the registry says not found
+	signer     string        // whose key signed it; "" is nobody's
 	pull       time.Duration // what a pull takes
 	volumes    []string      // its VOLUME instructions
 	exposes    []string      // its EXPOSE instructions
@@ -373,6 +374,9 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 	case ring.DoResolve:
 		e.told("resolve", a.Image, nil)
 		return e.resolve(a)
+	case ring.DoVerify:
+		e.told("verify", a.Image, nil)
+		return e.verify(a)
 	case ring.DoPull:
 		return e.pull(a)
 	case ring.DoAdmit:
@@ -627,6 +631,26 @@ func (e *engine) pull(a ring.Action) (ring.Done, error) {
 	}
 	e.have[a.Image] = true
 	return says, nil
+}
+
+// verify is what a registry has of the signatures of an image: one, or none.
+func (e *engine) verify(a ring.Action) (ring.Done, error) {
+	if e.closed {
+		return ring.Done{}, errors.New("registry: no answer")
+	}
+	image, digest, fixed := strings.Cut(a.Image, "@")
+	code, says := ring.ImageUnsigned, "image "+image+" is not signed"
+	switch signer := e.natures[image].signer; {
+	case !fixed:
+		says = "image " + image + " is of this host alone"
+	case signer == a.Rule:
+		v := ring.ImageVerdict{Image: "docker.io/library/" + image + "@" + digest, Rule: a.Rule, Good: true, Keys: []string{signer}, Form: "bundle", At: e.now}
+		return ring.Done{Verdict: &v}, nil
+	case signer != "":
+		code, says = ring.ImageSignature, "image "+image+" is signed by "+signer
+	}
+	r := &ring.Refusal{Code: code, Says: says, Hint: "sign it"}
+	return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Refusal: r, Err: r}
 }
 
 func (e *engine) resolve(a ring.Action) (ring.Done, error) {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -51,6 +52,36 @@ func (d *daemon) watchBegun(b *box) {
 
 // watchJob holds what is written about a run that comes before a rollout to how
 // its container ended.
+// watchSigned: no image is pulled and no instance made of one before its verdict is on disk,
+// by the rule of now and of this digest.
+func (d *daemon) watchSigned(a ring.Action) {
+	image := a.Image
+	switch {
+	case len(d.signing.Rules) == 0 || a.Kind != ring.DoPull && a.Kind != ring.DoCreate:
+		return
+	case a.Kind == ring.DoCreate && d.signing.Reports:
+		return
+	case a.Kind == ring.DoCreate:
+		image = a.Want.Pin.Image
+	}
+	_, digest, _ := strings.Cut(image, "@")
+	for key, v := range d.disk.Signed {
+		if _, of, _ := strings.Cut(key, "@"); of == digest && digest != "" && v.Good && v.Rule == d.signing.Rules[0].Hash {
+			return
+		}
+	}
+	if a.Kind == ring.DoPull && d.signing.Reports { // of what is in force
+		for _, f := range d.disk.Apps {
+			for i := range f.App.Services {
+				if f.App.Services[i].Pin.Image == image {
+					return
+				}
+			}
+		}
+	}
+	d.violate("signed: %s of %s, which no verdict found good", a.Kind, image)
+}
+
 func (d *daemon) watchJob(run ring.JobRun) {
 	if run.Trigger != ring.Before || run.State != "succeeded" || run.Over { // which is written once more
 		return

@@ -81,6 +81,10 @@ func (t *decider) createInstance(v *service, slot int, start bool, why string) b
 		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networkNames(v.of),
 		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why, Kept: t.namesKept(), Owners: owners,
 	}
+	if why := t.unverifiedReason(v.of, v.target); why != "" { // before any of it is fetched
+		v.missing = why
+		return false
+	}
 	if !v.target.Image.Known { // what it keeps for itself is not known
 		t.addStep(t.pullStep(v.of, v.target, "has to be looked at"))
 		return false

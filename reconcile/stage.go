@@ -209,7 +209,7 @@ func (t *decider) prepareApp(src *Source, next *ring.App) (s staged, ready bool)
 	for i := range app.Services {
 		s := &app.Services[i]
 		old, _ := inForce(&have.App, s.Name)
-		if s.Version != "" && old.Version != s.Version && !t.imagePulled(&app, s) {
+		if s.Version != "" && old.Version != s.Version && !(t.imageVerified(&app, s) && t.imagePulled(&app, s)) {
 			ready = false
 		}
 	}
@@ -269,6 +269,7 @@ func (t *decider) putInForce(src *Source, app ring.App, have ring.InForce, known
 	t.setFact(f)
 	t.acceptName(&app)
 	t.giveUpData(&have.App, &app)
+	t.forgetVerdicts()
 	if !known || !sameApp(have.App, app) {
 		t.addEvent(ring.Event{
 			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.AskedVersion(&app),

@@ -34,7 +34,7 @@ func (l *Loop) launchStep(ctx context.Context, a ring.Action) {
 	began := new(atomic.Bool)
 	l.began[a.Target()] = began
 	pool := l.steps
-	if a.Kind == ring.DoPull || a.Kind == ring.DoResolve {
+	if asksRegistry(a.Kind) {
 		pool = l.pulls
 	}
 	l.work.Go(func() {
@@ -91,6 +91,12 @@ func (l *Loop) gatherEnds(ctx, stop context.Context, ended []ending, until time.
 	return ended
 }
 
+// asksRegistry reports whether a step is about images alone: it may take long, and can be cut
+// short.
+func asksRegistry(k ring.ActionKind) bool {
+	return k == ring.DoPull || k == ring.DoResolve || k == ring.DoVerify
+}
+
 // carryOutStep is bounded, and is not cut short when the daemon ends: a stop that was
 // sent is seen through.
 func (l *Loop) carryOutStep(ctx context.Context, a ring.Action) (ring.Done, error) {
@@ -103,7 +109,7 @@ func (l *Loop) carryOutStep(ctx context.Context, a ring.Action) (ring.Done, erro
 			limit += a.Want.Rollout.StartTimeout
 		}
 	}
-	if a.Kind != ring.DoPull && a.Kind != ring.DoResolve {
+	if !asksRegistry(a.Kind) {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -51,6 +51,9 @@ func (s *story) expect(w []string) error {
 	case "touched":
 		return s.expectUntouched()
 	case "asked":
+		if w[1] == "signatures" {
+			return count("questions about signatures", s.happened("verify", ""), w[2])
+		}
 		return count("questions to the registry", s.happened("resolve", "")+s.happened("pull", ""), w[2])
 	case "crashes": // crashes 2 of web ["text"]
 		return s.expectCrashes(w[1], w[3], w[4:])

@@ -408,6 +408,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.exposes = append(n.exposes, w[1]+"/tcp")
 	case strings.HasPrefix(text, "has volume "): // has volume /var/lib/db
 		n.volumes = append(n.volumes, w[2])
+	case strings.HasPrefix(text, "is signed by "):
+		n.signer = w[3]
 	case text == "not in the registry":
 		n.noImage = true
 	case strings.HasPrefix(text, "ready after "):
@@ -607,6 +609,10 @@ func (s *story) refresh(words []string) error {
 
 // fault is what happens to the host, by hand or by bad luck.
 func (s *story) fault(what string) error {
+	if key, ok := strings.CutPrefix(what, "the policy asks for key "); ok {
+		s.signing.Rules = ring.ImageRules{{Match: "**", Hash: key}}
+		return nil
+	}
 	switch what {
 	case "the engine restarts", "the host reboots":
 		s.note("%s", what)
@@ -667,6 +673,12 @@ func (s *story) fault(what string) error {
 		return nil
 	case "the registry is away", "the registry is back":
 		s.closed = what == "the registry is away"
+		return nil
+	case "the policy asks for no signature":
+		s.signing = Signing{}
+		return nil
+	case "violations are told", "violations are held":
+		s.signing.Reports = what == "violations are told"
 		return nil
 	case "the networks are removed": // under what runs on them
 		clear(s.nets)

@@ -18,10 +18,10 @@ const (
 )
 
 // askAgain forgets that the registry gave no image for a service, so that
-// somebody who pushed one does not wait.
+// somebody who pushed one does not wait. Who signed one does not wait either.
 func (r Recent) askAgain(id ring.ServiceID) {
 	for key, try := range r.Tries {
-		if try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(id)) {
+		if try.Kind == ring.DoVerify || try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(id)) {
 			delete(r.Tries, key)
 		}
 	}
@@ -52,6 +52,8 @@ func sameTry(try ring.Try, a ring.Action) bool {
 		return false
 	case a.Kind == ring.DoPull:
 		return true
+	case a.Kind == ring.DoVerify:
+		return try.Asked == askedHow(a)
 	case a.Kind == ring.DoResolve:
 		return try.Refusal == nil || try.Asked == askedHow(a)
 	}
@@ -59,14 +61,19 @@ func sameTry(try ring.Try, a ring.Action) bool {
 }
 
 // askedHow is what the answer to a question for an image depends on besides its name.
-func askedHow(a ring.Action) string { return strings.TrimSpace(a.PullPolicy + " " + a.Platform) }
+func askedHow(a ring.Action) string {
+	if a.Kind == ring.DoVerify {
+		return a.Rule
+	}
+	return strings.TrimSpace(a.PullPolicy + " " + a.Platform)
+}
 
 // tryKey is where a failed step waits: by its container where it is about one,
 // so that two slots that fail in turns do not forget each other's wait. The
 // newest failure of a target stands under the target, for those who tell of it. Services
 // that want one image and ask in different ways wait each for their own answer.
 func tryKey(a ring.Action) string {
-	if a.Kind == ring.DoPull {
+	if a.Kind == ring.DoPull || a.Kind == ring.DoVerify {
 		return a.Target() + " " + askedHow(a)
 	}
 	if a.Name == "" {
@@ -98,6 +105,9 @@ func failTry(tries map[string]ring.Try, a ring.Action, instance string, err erro
 		}
 	}
 	wait := min(lastRetry, firstRetry<<min(try.N-1, 16))
+	if a.Kind == ring.DoVerify {
+		wait = min(lastVerdict, firstVerdict<<min(try.N-1, 16))
+	}
 	if (try.Permanent || try.Refusal != nil && a.Kind != ring.DoNetwork) && a.Kind != ring.DoAdmit { // what is in the way may go at any time
 		wait = permanentWait
 	}

@@ -37,6 +37,8 @@ type World struct {
 	Recent
 	// Progress is how far steps in flight are, by target, for people only.
 	Progress map[string]string
+	// Signing is what the host asks of images.
+	Signing Signing
 	// KeepImages is of how many of the newest good plans of each app the images
 	// stay when those that nothing names are removed; 0 removes none.
 	KeepImages int

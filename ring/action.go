@@ -8,6 +8,7 @@ type ActionKind string
 // The steps. Each can be repeated: its effect is the same the second time.
 const (
 	DoResolve ActionKind = "resolve" // ask what image a name means now
+	DoVerify  ActionKind = "verify"  // ask who signed a pinned image
 	DoPull    ActionKind = "pull"    // have a pinned image here
 	// DoAdmit looks whether the app can be carried out beside what is on this
 	// host and not ours: ForeignProject, VolumeElsewhere, what is external. It
@@ -81,13 +82,16 @@ type Action struct {
 	// NetworkName is the engine's name of the network to create or remove.
 	NetworkName string
 	Image       string // resolve: as written; pull: the pin
-	Platform    string // of a resolve or pull; "" is the engine's own
-	PullPolicy  string
-	Grace       time.Duration // between stop signal and kill
-	Delay       time.Duration // before the stop signal
-	Timeout     time.Duration // of the step; 0 is the loop's own
-	Policy      string        // the engine's restart policy to set
-	MaxRetries  int
+	// Written is, for verify and pull, the image as the commit names it, and Rule the print
+	// of what the host asks of it.
+	Written, Rule string
+	Platform      string // of a resolve or pull; "" is the engine's own
+	PullPolicy    string
+	Grace         time.Duration // between stop signal and kill
+	Delay         time.Duration // before the stop signal
+	Timeout       time.Duration // of the step; 0 is the loop's own
+	Policy        string        // the engine's restart policy to set
+	MaxRetries    int
 	// Record is the Crash or Run that a DoLog completes with lines.
 	Record Fact
 	// Then are facts that are true once the step has succeeded.
@@ -110,6 +114,8 @@ func (a Action) Target() string {
 	switch a.Kind {
 	case DoResolve:
 		return "resolve " + a.Image + " " + a.App + "/" + a.Service
+	case DoVerify: // one answer is for all services that want the image
+		return "verify " + VerdictKey(a.Image)
 	case DoPull:
 		return "pull " + a.Image
 	case DoNetwork, DoNetworkOff:
@@ -193,6 +199,8 @@ type Done struct {
 	Instance string
 	Pin      Pin
 	Image    Image // of a pull
+	// Verdict is that of a verify.
+	Verdict *ImageVerdict
 	// Kept are the volumes and data folders that a create found or made.
 	Kept []Kept
 	// Told are sentences for the journal, and Drift those about files of a seeded folder

@@ -34,7 +34,8 @@ type Facts struct {
 	Names     map[string]Name    // by app, those that left too
 	Left      map[string]Left    // by app
 	Fronts    map[ServiceID]FrontRow
-	Waves     map[string]WaveRow // by source
+	Waves     map[string]WaveRow      // by source
+	Signed    map[string]ImageVerdict // by VerdictKey
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.

@@ -84,7 +84,10 @@ const (
 	VolumeElsewhere   Code = "VolumeElsewhere"
 	VolumeLeftBehind  Code = "VolumeLeftBehind"
 	ImageNotFound     Code = "ImageNotFound"
-	Conflict          Code = "Conflict"
+	// Of signatures of images: none is there, and none of those that are is by a listed key.
+	ImageUnsigned  Code = "ImageUnsigned"
+	ImageSignature Code = "ImageSignature"
+	Conflict       Code = "Conflict"
 	// Of encrypted files: no key of the host opens it, a value or the MAC does not hold, and
 	// it is written in a way that gitring does not read.
 	SecretKey  Code = "SecretKey"

@@ -43,6 +43,7 @@ var tables = map[string]table{
 	"name":     rows(func(f *Facts) *map[string]Name { return &f.Names }),
 	"left":     rows(func(f *Facts) *map[string]Left { return &f.Left }),
 	"front":    rows(func(f *Facts) *map[ServiceID]FrontRow { return &f.Fronts }),
+	"signed":   rows(func(f *Facts) *map[string]ImageVerdict { return &f.Signed }),
 	"wave":     rows(func(f *Facts) *map[string]WaveRow { return &f.Waves }),
 }
 

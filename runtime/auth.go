@@ -18,8 +18,17 @@ import (
 // context: one that hangs is left to itself, and keeps neither a pull beyond its
 // time nor the end of the daemon.
 func credentials(ctx context.Context, path string, image reference.Named) (string, error) {
+	auth, err := loginFor(ctx, path, image)
+	if err != nil || auth == (registry.AuthConfig{}) {
+		return "", err
+	}
+	return registry.EncodeAuthConfig(auth)
+}
+
+// loginFor is credentials as they are; zero for none.
+func loginFor(ctx context.Context, path string, image reference.Named) (registry.AuthConfig, error) {
 	type answer struct {
-		auth string
+		auth registry.AuthConfig
 		err  error
 	}
 	said := make(chan answer, 1)
@@ -31,43 +40,43 @@ func credentials(ctx context.Context, path string, image reference.Named) (strin
 	case a := <-said:
 		return a.auth, a.err
 	case <-ctx.Done():
-		return "", fmt.Errorf("cannot read registry credentials of %s: the credential helper did not answer: %w", reference.Domain(image), ctx.Err())
+		return registry.AuthConfig{}, fmt.Errorf("cannot read registry credentials of %s: the credential helper did not answer: %w", reference.Domain(image), ctx.Err())
 	}
 }
 
 // readCredentials reads the file each time, so that a docker login counts at
 // once. Its content is in no error.
-func readCredentials(path string, image reference.Named) (string, error) {
+func readCredentials(path string, image reference.Named) (none registry.AuthConfig, err error) {
 	if path == "" {
-		return "", nil
+		return none, nil
 	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		path = filepath.Join(path, config.ConfigFileName)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return none, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot read registry credentials: %w", err)
+		return none, fmt.Errorf("cannot read registry credentials: %w", err)
 	}
 	defer func() { _ = f.Close() }() // read only
 	cf, err := config.LoadFromReader(f)
 	if err != nil {
-		return "", fmt.Errorf("cannot read registry credentials: %s is no docker config file", path)
+		return none, fmt.Errorf("cannot read registry credentials: %s is no docker config file", path)
 	}
 	domain := reference.Domain(image)
 	c, err := cf.GetAuthConfig(authKey(domain))
 	if err != nil {
-		return "", fmt.Errorf("cannot read registry credentials of %s: the credential helper failed", domain)
+		return none, fmt.Errorf("cannot read registry credentials of %s: the credential helper failed", domain)
 	}
 	if c.Username == "" && c.IdentityToken == "" && c.RegistryToken == "" {
-		return "", nil
+		return none, nil
 	}
-	return registry.EncodeAuthConfig(registry.AuthConfig{
+	return registry.AuthConfig{
 		Username: c.Username, Password: c.Password, ServerAddress: c.ServerAddress,
 		IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken,
-	})
+	}, nil
 }
 
 // authKey is what docker login files credentials under: for Docker Hub, and

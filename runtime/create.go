@@ -27,6 +27,11 @@ func (d *Docker) create(ctx context.Context, e engine, a ring.Action) (ring.Done
 	if a.Version == "" {
 		a.Version = a.Want.Version
 	}
+	if a.Want.FrontOf == "" {
+		if err := d.mayUse(a.Want.Spec.Image, a.Want.Pin.Image); err != nil {
+			return ring.Done{}, err
+		}
+	}
 	if err := d.imageOf(ctx, e, &a); err != nil {
 		return ring.Done{}, err
 	}

@@ -44,6 +44,8 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 	switch a.Kind {
 	case ring.DoResolve:
 		return d.resolve(ctx, e, a, d.askRegistry)
+	case ring.DoVerify:
+		return d.verify(ctx, e, a)
 	case ring.DoAdmit:
 		return d.admit(ctx, e, a)
 	case ring.DoPull:

@@ -58,6 +58,11 @@ type Options struct {
 	// with its sealed values still closed; nil allows everything. A *ring.Refusal
 	// among its error's causes reaches the author.
 	Allow func(app string, payload any) error
+	// ImageRules are the host's rules about signatures of images; nil verifies nothing.
+	ImageRules ImageRules
+	// Verified reports whether an image, as a commit names it and as it is pinned, may be
+	// fetched and run by the rules of this moment; nil lets all.
+	Verified func(written, pin string) bool
 	// Shared are the folders of the host that the policy lets containers of several apps
 	// write to, for the app that asks, whether one is there now or not; nil is none.
 	Shared func(app *ring.App) []string
@@ -105,6 +110,8 @@ type Docker struct {
 	making  sync.RWMutex // read-held while a container is made, held while live folders are swept
 
 	registries registries
+	verifying  verifying
+	certs      string // where the certificates of registries lie
 	surveys    surveys
 	overruns   overruns
 }
@@ -153,7 +160,7 @@ func newDocker(o Options, counts *calls, connect func() (engine, error)) *Docker
 	if o.Poke == nil {
 		o.Poke = func(string) {}
 	}
-	d := &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, cache: newCache()}
+	d := &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, cache: newCache(), verifying: make(verifying, verifyAtOnce), certs: certsFolder}
 	d.unseen, d.nets = d.hidden, d.hostNets
 	return d
 }

@@ -100,6 +100,9 @@ func (d *Docker) pull(ctx context.Context, e engine, a ring.Action) (ring.Done, 
 }
 
 func (d *Docker) pullAnew(ctx context.Context, e engine, q asking) (ring.Done, error) {
+	if err := d.mayUse(q.Written, q.Image); err != nil {
+		return ring.Done{}, err
+	}
 	if err := d.fetch(ctx, e, q); err != nil {
 		return ring.Done{}, err
 	}
