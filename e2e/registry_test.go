@@ -23,6 +23,7 @@ import (
 type registry struct {
 	t       *testing.T
 	at, dir string
+	unlike  bool // no layer of it is one that the engine may have already
 	process *exec.Cmd
 }
 
@@ -127,6 +128,12 @@ func (r *registry) push(version string) (digest string) {
 	require.NoError(r.t, w.WriteHeader(&tar.Header{Name: "app", Mode: 0o755, Size: int64(len(program))}))
 	_, err := w.Write(program)
 	require.NoError(r.t, err)
+	if r.unlike {
+		name := []byte(r.at + " " + version)
+		require.NoError(r.t, w.WriteHeader(&tar.Header{Name: "name", Mode: 0o644, Size: int64(len(name))}))
+		_, err := w.Write(name)
+		require.NoError(r.t, err)
+	}
 	require.NoError(r.t, w.Close())
 	config, err := json.Marshal(obj{
 		"architecture": goEnv("GOARCH"), "os": "linux", "rootfs": obj{"type": "layers", "diff_ids": []string{sha256Of(layer.Bytes())}},

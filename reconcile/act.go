@@ -361,6 +361,7 @@ func (p *person) forgetSteps(id ring.ServiceID, image string) bool {
 	for _, key := range sortedKeys(p.Tries) {
 		its := key == string(id) || strings.HasPrefix(key, string(id)+" ") ||
 			strings.HasPrefix(key, "resolve ") && strings.HasSuffix(key, " "+string(id)) ||
+			strings.HasPrefix(key, "verify "+ring.ParseImage(image).Name+"@") ||
 			key == "pull "+image || strings.HasPrefix(key, "pull "+image+" ") || strings.HasPrefix(key, "pull "+image+"@")
 		if its {
 			p.done.Again, found = append(p.done.Again, key), true
