@@ -46,7 +46,7 @@ func (m mistakes) of(path string) error {
 // Keys of a signer; the last two only in the repository, where there is no other
 // place for keys.
 var (
-	bindingKeys = []string{"signer", "roles", "sources", "branches", "paths"}
+	bindingKeys = []string{"signer", "roles", "sources", "branches", "paths", "moves", "direction"}
 	entryKeys   = append(slices.Clone(bindingKeys), "keys", "openpgp")
 )
 
@@ -221,6 +221,24 @@ func (m *mistakes) entry(n *yaml.Node, known []string) signerEntry {
 		}
 		if f := fields[name]; f != nil && len(*list) == 0 {
 			m.wrong(f, "name one, or take the line out for all", "%s is empty", name)
+		}
+	}
+	for _, s := range m.texts(fields["moves"]) {
+		if e.Moves = append(e.Moves, s.Value); !slices.Contains(moves, s.Value) {
+			m.wrong(s, ring.Meant(s.Value, moves), "move %q is not known", clip(s.Value))
+		}
+	}
+	if s := fields["direction"]; s != nil {
+		if e.Direction = m.text(s); !slices.Contains(directions, e.Direction) {
+			m.wrong(s, ring.Meant(e.Direction, directions), "direction %q is not known", clip(e.Direction))
+		}
+	}
+	if f := fields["moves"]; f != nil && len(e.Moves) == 0 {
+		m.wrong(f, "name one, or take the line out for all but any", "moves is empty")
+	}
+	for _, name := range []string{"moves", "direction"} {
+		if f := fields[name]; f != nil && !slices.Contains(e.Roles, RoleImages) {
+			m.wrong(f, "add images to roles, or take the line out", "%s is for role images alone", name)
 		}
 	}
 	if f := fields["roles"]; f != nil && len(e.Roles) == 0 {

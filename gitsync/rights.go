@@ -37,7 +37,18 @@ type Binding struct {
 	Sources  []string `yaml:"sources"`
 	Branches []string `yaml:"branches"`
 	Paths    []string `yaml:"paths"`
+	// Moves are how far role images lets an image move: digest, patch, minor, major; none is
+	// all four, and any is every tag of the same repository. Direction is up, or any; "" is up.
+	Moves     []string `yaml:"moves"`
+	Direction string   `yaml:"direction"`
 }
+
+const anyMove = "any"
+
+var (
+	moves      = []string{ring.MoveDigest, ring.MovePatch, ring.MoveMinor, ring.MoveMajor, anyMove}
+	directions = []string{"up", anyMove}
+)
 
 // check says what is wrong with a binding.
 func (b Binding) check() error {
@@ -48,6 +59,14 @@ func (b Binding) check() error {
 		if !slices.Contains(roles, r) {
 			return fmt.Errorf("role %q of signer %s is unknown; roles are commit, merge, vouch, trust and images", clip(string(r)), clip(b.Signer))
 		}
+	}
+	for _, move := range b.Moves {
+		if !slices.Contains(moves, move) {
+			return fmt.Errorf("move %q of signer %s is unknown; moves are %s", clip(move), clip(b.Signer), strings.Join(moves, ", "))
+		}
+	}
+	if b.Direction != "" && !slices.Contains(directions, b.Direction) {
+		return fmt.Errorf("direction %q of signer %s is unknown; it is up or any", clip(b.Direction), clip(b.Signer))
 	}
 	return b.checkPaths()
 }
