@@ -79,7 +79,6 @@
 //	left          what was given up before
 //	pin           tags become digests, once, and are carried forward
 //	expose        the ports of a front that only the image names
-//	signed        who signed an image, asked before any of it is fetched
 //	pin_note      how an image was found, where that is worth telling
 //	admit         what is on the host, and not ours, and in the app's way
 //	belongings    what an app of another source has written is not this one's
@@ -196,6 +195,7 @@
 //	writes        what a service writes, and the ports that it publishes: one writer at a time
 //	override      what stands until it ends: pauses, holds, counts
 //	adopted       which instances Compose made, and what their rows say
+//	signed        who signed an image, asked before any of it is fetched
 //	tries         when a failed step is tried again
 //	outcome       what comes of a rule
 //	forge         names and sentences as forges take them

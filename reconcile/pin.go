@@ -257,6 +257,16 @@ func (t *decider) imagePulled(app *ring.App, s *ring.Service) bool {
 	return false
 }
 
+// imageVerified reports whether the image of a service that comes into force may be used, and
+// asks for a verdict otherwise.
+func (t *decider) imageVerified(app *ring.App, s *ring.Service) bool {
+	if !t.lacksVerdict(s) {
+		return true
+	}
+	t.fetchForPlan(app, s, t.verifyStep(app, s, "is to be verified before it is pulled"))
+	return false
+}
+
 // fetchForPlan decides a resolve or pull for the next plan and keeps the app's
 // sentence; a refusal of the registry is the app's.
 func (t *decider) fetchForPlan(app *ring.App, s *ring.Service, a ring.Action) {

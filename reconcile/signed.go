@@ -49,18 +49,8 @@ func (t *Pass) lacksVerdict(s *ring.Service) bool {
 func (t *Pass) verifyStep(app *ring.App, s *ring.Service, why string) ring.Action {
 	return ring.Action{
 		Kind: ring.DoVerify, App: app.Name, Service: s.Name, Commit: app.Commit, Timeout: verifyTimeout,
-		Image: s.Pin.Image, Written: s.Spec.Image, Rule: t.Signing.Rules.For(s.Spec.Image), Reason: say("image %s %s", s.Pin.Image, why),
+		Image: s.Pin.Image, Asks: &ring.ImageAsk{Written: s.Spec.Image, Rule: t.Signing.Rules.For(s.Spec.Image)}, Reason: say("image %s %s", s.Pin.Image, why),
 	}
-}
-
-// imageVerified reports whether the image of a service that comes into force may be used, and
-// asks for a verdict otherwise.
-func (t *decider) imageVerified(app *ring.App, s *ring.Service) bool {
-	if !t.lacksVerdict(s) {
-		return true
-	}
-	t.fetchForPlan(app, s, t.verifyStep(app, s, "is to be verified before it is pulled"))
-	return false
 }
 
 // unverifiedReason is why a new instance of what is in force may not be made yet; "" where it
@@ -89,8 +79,8 @@ func (t *Pass) mayNotFetch(a *ring.Action) bool {
 	switch {
 	case a.Kind == ring.DoCreate && a.Want != nil:
 		return t.lacksVerdict(a.Want)
-	case a.Kind == ring.DoPull:
-		return t.lacksVerdict(&ring.Service{Spec: ring.Spec{Image: a.Written}, Pin: ring.Pin{Image: a.Image}})
+	case a.Kind == ring.DoPull && a.Asks != nil:
+		return t.lacksVerdict(&ring.Service{Spec: ring.Spec{Image: a.Asks.Written}, Pin: ring.Pin{Image: a.Image}})
 	}
 	return false
 }
@@ -146,7 +136,7 @@ func verdictFact(a ring.Action, done ring.Done, err error, now time.Time) ring.F
 	var ee *ring.EngineError
 	if errors.As(err, &ee) && ee.Refusal != nil {
 		r := ee.Refusal
-		return ring.ImageVerdict{Image: ring.VerdictKey(a.Image), Rule: a.Rule, At: now, Code: r.Code, Says: r.Says}
+		return ring.ImageVerdict{Image: ring.VerdictKey(a.Image), Rule: a.Asks.Rule, At: now, Code: r.Code, Says: r.Says}
 	}
 	return nil
 }

@@ -643,8 +643,8 @@ func (e *engine) verify(a ring.Action) (ring.Done, error) {
 	switch signer := e.natures[image].signer; {
 	case !fixed:
 		says = "image " + image + " is of this host alone"
-	case signer == a.Rule:
-		v := ring.ImageVerdict{Image: "docker.io/library/" + image + "@" + digest, Rule: a.Rule, Good: true, Keys: []string{signer}, Form: "bundle", At: e.now}
+	case signer == a.Asks.Rule:
+		v := ring.ImageVerdict{Image: "docker.io/library/" + image + "@" + digest, Rule: a.Asks.Rule, Good: true, Keys: []string{signer}, Form: "bundle", At: e.now}
 		return ring.Done{Verdict: &v}, nil
 	case signer != "":
 		code, says = ring.ImageSignature, "image "+image+" is signed by "+signer

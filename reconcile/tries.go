@@ -63,7 +63,7 @@ func sameTry(try ring.Try, a ring.Action) bool {
 // askedHow is what the answer to a question for an image depends on besides its name.
 func askedHow(a ring.Action) string {
 	if a.Kind == ring.DoVerify {
-		return a.Rule
+		return a.Asks.Rule
 	}
 	return strings.TrimSpace(a.PullPolicy + " " + a.Platform)
 }

@@ -81,17 +81,15 @@ type Action struct {
 	Network  Network
 	// NetworkName is the engine's name of the network to create or remove.
 	NetworkName string
-	Image       string // resolve: as written; pull: the pin
-	// Written is, for verify and pull, the image as the commit names it, and Rule the print
-	// of what the host asks of it.
-	Written, Rule string
-	Platform      string // of a resolve or pull; "" is the engine's own
-	PullPolicy    string
-	Grace         time.Duration // between stop signal and kill
-	Delay         time.Duration // before the stop signal
-	Timeout       time.Duration // of the step; 0 is the loop's own
-	Policy        string        // the engine's restart policy to set
-	MaxRetries    int
+	Image       string    // resolve: as written; pull: the pin
+	Asks        *ImageAsk // of a verify; and of a pull, where the host asks anything of images
+	Platform    string    // of a resolve or pull; "" is the engine's own
+	PullPolicy  string
+	Grace       time.Duration // between stop signal and kill
+	Delay       time.Duration // before the stop signal
+	Timeout     time.Duration // of the step; 0 is the loop's own
+	Policy      string        // the engine's restart policy to set
+	MaxRetries  int
 	// Record is the Crash or Run that a DoLog completes with lines.
 	Record Fact
 	// Then are facts that are true once the step has succeeded.
@@ -107,6 +105,10 @@ type Action struct {
 	// what lies there.
 	Back map[string]string
 }
+
+// ImageAsk is what the host asks of an image: as the commit names it, and the print of the
+// rule that counts, "" for none.
+type ImageAsk struct{ Written, Rule string }
 
 // Target is what the action keeps busy; at most one step is in flight for one
 // target. A step of a service keeps the service busy.

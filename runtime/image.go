@@ -100,7 +100,11 @@ func (d *Docker) pull(ctx context.Context, e engine, a ring.Action) (ring.Done, 
 }
 
 func (d *Docker) pullAnew(ctx context.Context, e engine, q asking) (ring.Done, error) {
-	if err := d.mayUse(q.Written, q.Image); err != nil {
+	written := q.Image // as good as what the commit says: it names the same repository
+	if q.Asks != nil {
+		written = q.Asks.Written
+	}
+	if err := d.mayUse(written, q.Image); err != nil {
 		return ring.Done{}, err
 	}
 	if err := d.fetch(ctx, e, q); err != nil {

@@ -55,7 +55,7 @@ func (d *Docker) verifyBy(ctx context.Context, a ring.Action, rule *imagesign.Ru
 		return ring.Done{}, fmt.Errorf("%s: %w", cannot, err)
 	case exit == 0:
 		return ring.Done{Verdict: &ring.ImageVerdict{
-			Image: ring.VerdictKey(a.Image), Rule: a.Rule, Good: true, Form: string(imagesign.Exec), At: d.opts.Now().UTC(),
+			Image: ring.VerdictKey(a.Image), Rule: a.Asks.Rule, Good: true, Form: string(imagesign.Exec), At: d.opts.Now().UTC(),
 		}}, nil
 	}
 	return ring.Done{}, notSigned(a, &ring.Refusal{

@@ -20,7 +20,7 @@ func judgedBy(t *testing.T, program string, timeout time.Duration) (*ring.ImageV
 	rule := imagesign.Rule{Match: "**", Exec: []string{program, "--image={image}", "{image}"}, Timeout: timeout, At: "policy.yaml:4"}
 	d := newDocker(Options{ImageRules: func() ([]imagesign.Rule, error) { return []imagesign.Rule{rule}, nil }}, &calls{}, nil)
 	done, err := d.verify(t.Context(), loopbackInClear(), ring.Action{
-		Kind: ring.DoVerify, Image: "quay.io/corp/web:1@sha256:" + strings.Repeat("ab", 32), Written: "quay.io/corp/web:1", Rule: rule.Hash(),
+		Kind: ring.DoVerify, Image: "quay.io/corp/web:1@sha256:" + strings.Repeat("ab", 32), Asks: &ring.ImageAsk{Written: "quay.io/corp/web:1", Rule: rule.Hash()},
 	})
 	return done.Verdict, err
 }
@@ -112,7 +112,7 @@ func TestRegistriesAreAskedWhereTheEngineWould(t *testing.T) {
 func TestNothingUnverifiedIsPulledOrMade(t *testing.T) {
 	var asked []string
 	d := newDocker(Options{Verified: func(written, pin string) bool { asked = append(asked, written+" "+pin); return false }}, &calls{}, nil)
-	_, err := d.pullAnew(t.Context(), nil, asking{Action: ring.Action{Image: "a@sha256:x", Written: "a:1"}})
+	_, err := d.pullAnew(t.Context(), nil, asking{Action: ring.Action{Image: "a@sha256:x", Asks: &ring.ImageAsk{Written: "a:1"}}})
 	require.ErrorContains(t, err, "to be verified first")
 	_, err = d.create(t.Context(), nil, ring.Action{Of: &ring.App{}, Want: &ring.Service{Spec: ring.Spec{Image: "a:1"}, Pin: ring.Pin{Image: "a@sha256:x"}}})
 	require.ErrorContains(t, err, "to be verified first")

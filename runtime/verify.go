@@ -31,7 +31,7 @@ type ImageRules func() ([]imagesign.Rule, error)
 // answer is neither, and is asked for again.
 func (d *Docker) verify(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	cannot := "cannot verify image " + a.Image
-	if d.opts.ImageRules == nil {
+	if d.opts.ImageRules == nil || a.Asks == nil {
 		return ring.Done{}, errors.New(cannot + ": nobody says by which rule")
 	}
 	rules, err := d.opts.ImageRules()
@@ -39,8 +39,8 @@ func (d *Docker) verify(ctx context.Context, e engine, a ring.Action) (ring.Done
 		return ring.Done{}, fmt.Errorf("%s: %w", cannot, err)
 	}
 	// The rule is that of the image as the commit names it: a pin by ID has no name.
-	rule := imagesign.For(rules, a.Written)
-	if rule == nil || rule.Hash() != a.Rule {
+	rule := imagesign.For(rules, a.Asks.Written)
+	if rule == nil || rule.Hash() != a.Asks.Rule {
 		return ring.Done{}, fmt.Errorf("%s: the policy has another rule for it by now", cannot)
 	}
 	name, digest, refusal := d.pinned(a, rule)
@@ -72,7 +72,7 @@ func (d *Docker) pinned(a ring.Action, rule *imagesign.Rule) (reference.Named, s
 	}
 	return nil, "", &ring.Refusal{
 		Code: ring.ImageUnsigned,
-		Says: fmt.Sprintf("image %s is used as this host has it, and %s asks for a signature, which only a registry has", a.Written, rule.At),
+		Says: fmt.Sprintf("image %s is used as this host has it, and %s asks for a signature, which only a registry has", a.Asks.Written, rule.At),
 		Hint: "push it and write it as name:tag@sha256:…, or change the rule on this host",
 	}
 }
@@ -183,7 +183,7 @@ func (d *Docker) signaturesFault(cannot string, name reference.Named, err error)
 // signed is a good verdict.
 func (d *Docker) signed(a ring.Action, t *imagesign.Tally) ring.Done {
 	return ring.Done{Verdict: &ring.ImageVerdict{
-		Image: ring.VerdictKey(a.Image), Rule: a.Rule, Good: true, Keys: slices.Clone(t.Signers), Form: string(t.Form), At: d.opts.Now().UTC(),
+		Image: ring.VerdictKey(a.Image), Rule: a.Asks.Rule, Good: true, Keys: slices.Clone(t.Signers), Form: string(t.Form), At: d.opts.Now().UTC(),
 	}}
 }
 

@@ -84,7 +84,7 @@ func (s *signedAt) verify(t *testing.T, repo, digest string, threshold int, kind
 	t.Helper()
 	s.rule = imagesign.Rule{Match: "**", Keys: s.keys(t, kinds...), Threshold: threshold, At: "policy.yaml:4"}
 	image := s.at + "/acme/" + repo + ":1@" + digest
-	done, err := s.d.verify(t.Context(), s.e, ring.Action{Kind: ring.DoVerify, App: "web", Service: "web", Image: image, Written: s.at + "/acme/" + repo + ":1", Rule: s.rule.Hash()})
+	done, err := s.d.verify(t.Context(), s.e, ring.Action{Kind: ring.DoVerify, App: "web", Service: "web", Image: image, Asks: &ring.ImageAsk{Written: s.at + "/acme/" + repo + ":1", Rule: s.rule.Hash()}})
 	return done.Verdict, err
 }
 
@@ -333,11 +333,11 @@ func TestWhatHasNoDigestOfARegistryIsRefused(t *testing.T) {
 	s := signedRegistry(t, "cosign2-tags")
 	s.rule = imagesign.Rule{Match: "**", Keys: s.keys(t, "p256"), Threshold: 1, At: "policy.yaml:4"}
 	for _, image := range []string{"sha256:" + strings.Repeat("ab", 32), s.at + "/acme/p256:1"} {
-		_, err := s.d.verify(t.Context(), s.e, ring.Action{Kind: ring.DoVerify, Image: image, Written: s.at + "/acme/p256:1", Rule: s.rule.Hash()})
+		_, err := s.d.verify(t.Context(), s.e, ring.Action{Kind: ring.DoVerify, Image: image, Asks: &ring.ImageAsk{Written: s.at + "/acme/p256:1", Rule: s.rule.Hash()}})
 		require.Equal(t, ring.ImageUnsigned, codeOf(err), image)
 	}
 	require.Empty(t, s.Requests())
-	_, err := s.d.verify(t.Context(), s.e, ring.Action{Kind: ring.DoVerify, Image: s.at + "/acme/p256@" + s.Images["index"], Written: s.at + "/acme/p256:1", Rule: "sha256:other"})
+	_, err := s.d.verify(t.Context(), s.e, ring.Action{Kind: ring.DoVerify, Image: s.at + "/acme/p256@" + s.Images["index"], Asks: &ring.ImageAsk{Written: s.at + "/acme/p256:1", Rule: "sha256:other"}})
 	require.Error(t, err)
 	require.Empty(t, codeOf(err), "the policy changed meanwhile: asked again by the new one")
 }
