@@ -20,13 +20,18 @@ import (
 )
 
 const (
-	// proofReserve is what a proof needs besides objects of Git.
-	proofReserve = 160 << 10
-	// proofJournal is how much of the journal is in it, before and after it is made small.
-	proofJournal, proofJournalPacked = 512 << 10, 64 << 10
+	// proofJournal is how much of the journal is in a proof, before it is made small.
+	proofJournal = 512 << 10
 	// proofWithin is how long collecting it may take: the source looks at nothing meanwhile.
 	proofWithin = 2 * time.Minute
 )
+
+// proofShares are how much of a proof is not there for objects of Git, and how much of that
+// the journal may take once it is packed. A head is a line of the statement.
+func proofShares(s *proof.Statement, most, heads int) (reserve, journal int) {
+	const spare, head = 2 << 10, 80
+	return len(s.Encoded()) + spare + heads*head + most/9, most / 12
+}
 
 // prove makes a proof of who authorised what a container runs.
 func (d *Daemon) prove(ctx context.Context, p api.Peer, r api.ProofRequest) (api.ProofMade, error) {
@@ -48,6 +53,7 @@ func (d *Daemon) prove(ctx context.Context, p api.Peer, r api.ProofRequest) (api
 	if r.Most > 0 {
 		most = min(r.Most, proof.MostRead)
 	}
+	_, journal := proofShares(s, most, 0)
 	shown, err := f.git.Show(ctx, gitsync.Wanted{
 		Commit: in.Commit, From: r.From,
 		Read: func(c *ring.Commit) error {
@@ -57,9 +63,10 @@ func (d *Daemon) prove(ctx context.Context, p api.Peer, r api.ProofRequest) (api
 			}
 			return err
 		},
-		Fits: func(all []gitsync.Object) bool {
+		Fits: func(all []gitsync.Object, heads int) bool {
+			reserve, _ := proofShares(s, most, heads)
 			packed, _ := proof.Pack(all)
-			return len(packed)*4/3+proofReserve <= most
+			return len(packed)*4/3+reserve <= most
 		},
 	})
 	if err != nil {
@@ -70,7 +77,7 @@ func (d *Daemon) prove(ctx context.Context, p api.Peer, r api.ProofRequest) (api
 	made.Objects, s.Objects = proof.Pack(shown.Objects)
 	s.Made = time.Now().UTC()
 	made.Statement = *s
-	if made.Journal, err = d.journalled(ctx, p, s, r.After); err != nil {
+	if made.Journal, err = d.journalled(ctx, p, s, r.After, journal); err != nil {
 		return api.ProofMade{}, err
 	}
 	file, err := made.Encode(most)
@@ -282,7 +289,7 @@ func labelsFor(all map[string]string, s *ring.Service) (out map[string]string, l
 }
 
 // journalled writes into the journal that the proof was made, and is the end of it.
-func (d *Daemon) journalled(ctx context.Context, p api.Peer, s *proof.Statement, after int64) (proof.Journal, error) {
+func (d *Daemon) journalled(ctx context.Context, p api.Peer, s *proof.Statement, after int64, most int) (proof.Journal, error) {
 	digest := s.Digest()
 	err := d.store.Record(ctx, nil, []ring.Event{{
 		At: s.Made, Kind: ring.ProofMade, Source: s.Source, App: s.App, Service: s.Service, Slot: s.Slot, Version: s.Version, Commit: s.Commit,
@@ -309,7 +316,7 @@ func (d *Daemon) journalled(ctx context.Context, p api.Peer, s *proof.Statement,
 			all[i] = proof.Line(l)
 		}
 		j := proof.PackJournal(seq, hash, all)
-		if len(j.Lines) <= proofJournalPacked || after > 0 || len(lines) == 1 {
+		if len(j.Lines) <= most || after > 0 || len(lines) == 1 {
 			return j, nil
 		}
 	}

@@ -93,6 +93,9 @@ func TestAProofOfWhatRunsIsCheckedWithNothingElseThere(t *testing.T) {
 	h.source()["trust"].(obj)["introduction"] = first
 	h.start()
 	h.synced(first)
+	for range 40 {
+		h.repo.commit("Nothing new")
+	}
 	second := h.deployed("Version 2", version("2"))
 	settled(h)
 
@@ -111,7 +114,7 @@ func TestAProofOfWhatRunsIsCheckedWithNothingElseThere(t *testing.T) {
 	require.True(t, p.Holds && p.Chain.Known)
 	require.Equal(t, second, p.Commit.SHA)
 	require.Equal(t, "alice@example.org", p.Commit.Signer)
-	require.Equal(t, 1, p.Chain.Commits)
+	require.Equal(t, 41, p.Chain.Commits)
 	word := strings.Join(p.Word, "\n")
 	for _, says := range []string{"PASSWORD of .env", "TOKEN of " + app + "/db.enc.env", "LEVEL=info"} {
 		require.Contains(t, word, says)
@@ -125,6 +128,24 @@ func TestAProofOfWhatRunsIsCheckedWithNothingElseThere(t *testing.T) {
 	for _, says := range []string{"the proof holds", "signed by", "alice@example.org", "the host's word, which nobody can check", "name a commit that you know"} {
 		require.Contains(t, out, says)
 	}
+
+	// A smaller one begins later, says so, and is not taken for the whole.
+	small := filepath.Join(h.dir, "small.json")
+	code, out = h.run("prove", app+"/api", "--most", "9500", "-o", small)
+	require.Equal(t, 0, code, out)
+	require.Contains(t, out, "left out: the commits before")
+	b, err := os.ReadFile(small)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(b), 9500)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "small.json"), b, 0o600))
+	code, p = proofChecked(t, dir, "--check", "small.json", "--allowed-signers", "allowed_signers", "--from", first)
+	require.Equal(t, 7, code)
+	require.Equal(t, "NoBeginning", p.Faults[0].Code)
+	code, p = proofChecked(t, dir, "--check", "small.json", "--allowed-signers", "allowed_signers")
+	require.Equal(t, 0, code, p.Faults)
+	require.Less(t, p.Chain.Commits, 41)
+	require.Greater(t, p.Chain.Commits, 5)
+	require.Contains(t, strings.Join(p.LeftOut, "\n"), "Whoever checks has to know that one")
 
 	// The container by its name, and the same of the service beside it.
 	code, out = h.run("prove", strings.TrimPrefix(h.one("beside").Name, "/"), "-o", file)
@@ -149,7 +170,7 @@ func TestAProofOfWhatRunsIsCheckedWithNothingElseThere(t *testing.T) {
 	newer := filepath.Join(h.dir, "newer.json")
 	code, out = h.run("prove", app+"/api/1", "-o", newer, "--after", filepath.Join(dir, "older.json"))
 	require.Equal(t, 0, code, out)
-	b, err := os.ReadFile(newer)
+	b, err = os.ReadFile(newer)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "newer.json"), b, 0o600))
 	code, p = proofChecked(t, dir, "--check", "newer.json", "--after", "older.json", "--allowed-signers", "allowed_signers")

@@ -33,8 +33,9 @@ type Wanted struct {
 	From ring.SHA
 	// Read reads of the commit what is to be shown of its files.
 	Read func(c *ring.Commit) error
-	// Fits reports whether so many objects may be shown. A way that is too long begins later.
-	Fits func(all []Object) bool
+	// Fits reports whether objects and so many heads may be shown. A way that is too long
+	// begins later.
+	Fits func(all []Object, heads int) bool
 }
 
 // Show collects the way to a trusted commit. It needs Run, as Accept does, and the remote
@@ -132,7 +133,7 @@ func (s *showing) way(ctx context.Context, from ring.SHA, how string) (Shown, er
 		}
 		shown.LeftOut = leftOut
 		last := untoldOf(shown.Doubts)
-		fits := s.want.Fits == nil || s.want.Fits(shown.Objects)
+		fits := s.want.Fits == nil || s.want.Fits(shown.Objects, len(shown.Heads))
 		if last == nil && fits {
 			return shown, nil
 		}
@@ -154,7 +155,7 @@ func (s *showing) way(ctx context.Context, from ring.SHA, how string) (Shown, er
 			if at == 0 || len(commits) == 0 {
 				return Shown{}, fmt.Errorf("the files of %s alone are larger than a proof may be", s.want.Commit.Short())
 			}
-			at = max(1, s.fitting(commits, shown.Objects, at))
+			at = max(1, s.fitting(commits, &shown, at))
 			leftOut = "a proof of all of them would be too large"
 		}
 		if from, err = s.beginning(line, at-1); err != nil {
@@ -175,12 +176,12 @@ func untoldOf(doubts []*ring.Refusal) (last *ring.Refusal) {
 }
 
 // fitting is how many commits of the line fit, by how large those are that were read.
-func (s *showing) fitting(commits, all []Object, most int) int {
+func (s *showing) fitting(commits []Object, shown *Shown, most int) int {
 	few, many := 0, most                     // few fit, as far as that is known
 	for n := 0; n < 8 && many-few > 1; n++ { // each costs a compression
 		half := (few + many) / 2
 		share := len(commits) * half / most
-		if s.want.Fits(append(commits[len(commits)-share:len(commits):len(commits)], notCommits(all)...)) {
+		if s.want.Fits(append(commits[len(commits)-share:len(commits):len(commits)], notCommits(shown.Objects)...), len(shown.Heads)*half/most) {
 			few = half
 		} else {
 			many = half

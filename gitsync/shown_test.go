@@ -74,7 +74,7 @@ func TestAWayThatIsTooLongBeginsLaterAndSaysSo(t *testing.T) {
 	}
 	tip := y.head()
 	most := 12
-	s, err := y.shower(y.trust(), Wanted{Commit: tip, Fits: func(all []Object) bool { return len(all) <= most }}).way(t.Context(), first, "introduction")
+	s, err := y.shower(y.trust(), Wanted{Commit: tip, Fits: func(all []Object, _ int) bool { return len(all) <= most }}).way(t.Context(), first, "introduction")
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(s.Objects), most)
 	require.Greater(t, s.Commits, 3)
@@ -85,7 +85,7 @@ func TestAWayThatIsTooLongBeginsLaterAndSaysSo(t *testing.T) {
 	require.Nil(t, refusal)
 	require.Len(t, all, s.Commits)
 
-	_, err = y.shower(y.trust(), Wanted{Commit: tip, Fits: func([]Object) bool { return false }}).way(t.Context(), first, "introduction")
+	_, err = y.shower(y.trust(), Wanted{Commit: tip, Fits: func([]Object, int) bool { return false }}).way(t.Context(), first, "introduction")
 	require.ErrorContains(t, err, "alone are larger")
 }
 

@@ -109,12 +109,17 @@ type Packed struct {
 
 // Digest is what the journal's last line says of the statement.
 func (s *Statement) Digest() string {
+	sum := sha256.Sum256(s.Encoded())
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Encoded is the statement as it stands in the file.
+func (s *Statement) Encoded() []byte {
 	b, err := json.Marshal(s)
 	if err != nil { // only strings, numbers, times and maps of those
 		panic(fmt.Sprintf("cannot encode a statement: %v", err))
 	}
-	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return b
 }
 
 // ID is the service that the proof is about.
