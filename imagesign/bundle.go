@@ -99,6 +99,9 @@ func readEnvelope(body []byte) (payload, message, sig []byte, err error) {
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("a signature with %w", err)
 	}
+	if id := s["keyid"]; id != nil && string(id) != `""` { // cosign, which knows no names of keys, finds no such key
+		return nil, nil, nil, errors.New("a signature by a key with a name")
+	}
 	if sig, err = s.bytes("sig"); err != nil {
 		return nil, nil, nil, errors.New("a signature that is no base64")
 	}

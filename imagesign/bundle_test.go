@@ -98,6 +98,7 @@ func TestABundleThatIsAnythingElseCountsForNothing(t *testing.T) {
 		{"a certificate", s.bundle(good, `"publicKey":{"hint":"x"}`, `"certificate":{"rawBytes":"AAAA"}`)},
 		{"a certificate beside the key", s.bundle(good, `"publicKey"`, `"certificate":{"rawBytes":"AAAA"},"publicKey"`)},
 		{"a chain of certificates", s.bundle(good, `"publicKey":{"hint":"x"}`, `"x509CertificateChain":{}`)},
+		{"a key with a name", s.bundle(good, `{"sig"`, `{"keyid":"x","sig"`)},
 		{"no key", s.bundle(good, `"publicKey":{"hint":"x"}`, "")},
 		{"a signed text", s.bundle(good, `"dsseEnvelope"`, `"messageSignature":{},"dsseEnvelope"`)},
 		{"an older type", s.bundle(good, "bundle.v0.3+json", "bundle+json;version=0.1")},

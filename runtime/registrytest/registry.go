@@ -105,6 +105,14 @@ func (g *Registry) Manifest(repo, ref string) (Content, bool) {
 	return c, ok
 }
 
+// Blob is one by its digest.
+func (g *Registry) Blob(repo, digest string) ([]byte, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, ok := g.kept.Blobs[repo+"@"+digest]
+	return c.Body, ok
+}
+
 // Forget takes a tag or a manifest away.
 func (g *Registry) Forget(repo, ref string) {
 	g.mu.Lock()
