@@ -461,13 +461,16 @@ func (k *check) files() {
 	k.out.Version, k.out.Files = found.Service.Version, found.App.Files
 	k.step("version", "the files of %s, the pin and the host's values give %s, as the label says", []any{k.s.Commit.Short(), found.Service.Version.Short()}, differs)
 	k.step("container", "name, kind, slot and labels are those that the commit's files give", nil, pointers(k.s.made(found))...)
-	signed, other := k.s.written(found)
+	named, other := k.s.written(found)
+	signed := named && other == nil && k.s.signed(c, found)
 	pin := k.s.Pins[k.s.Service]
 	k.out.Image = &ImageFound{Pin: pin.Image, Digest: ring.Pin{Image: pin.Image}.Digest(), Signed: signed, Written: found.Service.Spec.Image, Verdict: k.s.Verdict}
 	if other != nil {
 		k.step("image", "", nil, other)
 	} else if signed {
 		k.step("image", "the commit itself names the digest", nil)
+	} else if named {
+		k.out.Word = append(k.out.Word, fmt.Sprintf("that the image is %.19s…: the commit takes the name of its image from values of the host, or may do so", ring.Pin{Image: pin.Image}.Digest()))
 	} else {
 		k.out.Word = append(k.out.Word, fmt.Sprintf("that %s meant %.19s… when it was asked: the commit names no digest", clip(found.Service.Spec.Image), ring.Pin{Image: pin.Image}.Digest()))
 	}
@@ -477,8 +480,12 @@ func (k *check) files() {
 // values names what of the host the version depends on.
 func (k *check) values(found *Computed) {
 	v := &k.s.Values
-	if names := v.sealedNames(); len(names) > 0 {
-		k.out.Word = append(k.out.Word, "what these values are, which are in no proof: "+strings.Join(names, ", "))
+	sealed, empty := v.sealedNames()
+	if len(sealed) > 0 {
+		k.out.Word = append(k.out.Word, "what these values are, which are in no proof: "+strings.Join(sealed, ", "))
+	}
+	if len(empty) > 0 {
+		k.out.Word = append(k.out.Word, "that these values are empty: "+strings.Join(empty, ", "))
 	}
 	var own []string
 	for _, of := range []map[string]string{v.Facts, v.Interpolation} {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -178,15 +179,50 @@ func (s *Statement) imaged() (all []Fault) {
 	return all
 }
 
-// written reports whether the commit itself names the digest that the pin has. The fault is
-// that it names another one.
-func (s *Statement) written(c *Computed) (signed bool, _ *Fault) {
+// written reports whether a digest is asked for, which is then the one that the pin has. The
+// fault is that it is another one.
+func (s *Statement) written(c *Computed) (named bool, _ *Fault) {
 	_, want, named := strings.Cut(c.Service.Spec.Image, "@")
 	if !named {
 		return false, nil
 	}
 	if digest := (ring.Pin{Image: s.Pins[s.Service].Image}).Digest(); digest != want {
-		return false, &Fault{Code: PinDiffers, Says: fmt.Sprintf("the commit asks for %s, and the pin is %s", clip(want), clip(digest))}
+		return true, &Fault{Code: PinDiffers, Says: fmt.Sprintf("the commit asks for %s, and the pin is %s", clip(want), clip(digest))}
 	}
 	return true, nil
+}
+
+// signed reports whether the image is named by the commit alone. It is read once more with
+// another letter for each one in a value of the host, so an image with any of those in it
+// comes out as another one. Where the files cannot be read so, nobody can tell.
+func (s *Statement) signed(commit *ring.Commit, c *Computed) bool {
+	if len(s.Values.Interpolation)+len(s.Values.Facts) == 0 {
+		return true
+	}
+	other := *s
+	other.Values.Interpolation, other.Values.Facts = withOthers(s.Values.Interpolation), withOthers(s.Values.Facts)
+	plan, _ := manifest.Read(commit, other.settings())
+	app, ok := plan.App(s.App)
+	if !ok {
+		return false
+	}
+	service, ok := app.Service(s.Service)
+	return ok && service.Spec.Image == c.Service.Spec.Image
+}
+
+// withOthers are values as long as these, and different at each letter and digit.
+func withOthers(all map[string]string) map[string]string {
+	out := make(map[string]string, len(all))
+	for name, text := range all {
+		out[name] = strings.Map(func(r rune) rune {
+			switch {
+			case r >= '0' && r <= '9':
+				return r ^ 1
+			case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+				return ((r - 1) ^ 1) + 1 // a and b, c and d, up to y and z
+			}
+			return r
+		}, text)
+	}
+	return out
 }

@@ -82,10 +82,7 @@ func (l *least) sealed(of func(v *Values) *manifest.SealedValues) {
 		return
 	}
 	used := map[string]bool{}
-	text, _ := json.Marshal(l.like.Service.Spec) // as a version is made of it
-	var spec any
-	_ = json.Unmarshal(text, &spec)
-	eachText(spec, func(text string) {
+	eachTextOf(&l.like.Service.Spec, func(text string) {
 		for _, v := range ring.SealedIn(text) {
 			used[v.MAC] = true
 		}
@@ -108,6 +105,14 @@ func (l *least) sealed(of func(v *Values) *manifest.SealedValues) {
 			})
 		}
 	}
+}
+
+// eachTextOf gives each text of a spec, as a version is made of it.
+func eachTextOf(spec *ring.Spec, fn func(string)) {
+	text, _ := json.Marshal(spec)
+	var all any
+	_ = json.Unmarshal(text, &all)
+	eachText(all, fn)
 }
 
 func eachText(v any, fn func(string)) {

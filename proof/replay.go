@@ -3,6 +3,7 @@ package proof
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gitring/gitring/manifest"
@@ -36,12 +37,37 @@ func (r replay) Open(f manifest.SecretFile) (*manifest.OpenedFile, *ring.Refusal
 	if read.Form == secrets.Age {
 		out.From = ring.FromAge
 	}
+	if read.Form == secrets.Env {
+		known = named(read, known)
+		out.Known = known
+	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if name != "" {
 			out.Names = append(out.Names, name)
 		}
 	}
 	return out, nil
+}
+
+// named are the variables that an encrypted file names for everybody to read, and no other.
+// One of which nothing is said is not empty.
+func named(read *secrets.File, said map[string]manifest.SealedValue) map[string]manifest.SealedValue {
+	out := map[string]manifest.SealedValue{}
+	if v, ok := said[""]; ok {
+		out[""] = v
+	}
+	for _, at := range read.Names() {
+		name := strings.TrimSpace(strings.TrimPrefix(at[0], "export "))
+		if len(at) != 1 || name == manifest.ForKey {
+			continue
+		}
+		v, ok := said[name]
+		if !ok {
+			v = manifest.SealedValue{MAC: ring.NotOpened(name)}
+		}
+		out[name] = v
+	}
+	return out
 }
 
 // Provided is what a plan says of a value that a provider said.

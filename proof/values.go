@@ -61,22 +61,25 @@ func (s *Statement) settings() manifest.Settings {
 }
 
 // sealedNames are the values that the version depends on and nobody can compute from the
-// commit, as people read them.
-func (v *Values) sealedNames() (names []string) {
+// commit, as people read them, and those of which the host says that they are empty.
+func (v *Values) sealedNames() (names, empty []string) {
 	for _, of := range []manifest.SealedValues{v.Env, v.Files} {
 		for _, folder := range slices.Sorted(maps.Keys(of)) {
 			for _, file := range slices.Sorted(maps.Keys(of[folder])) {
 				for _, name := range slices.Sorted(maps.Keys(of[folder][file])) {
+					says := name + " of " + file
+					if name == "" {
+						says = file
+					}
 					switch {
-					case of[folder][file][name].MAC == "":
-					case name == "":
-						names = append(names, file)
+					case of[folder][file][name].MAC != "":
+						names = append(names, says)
 					default:
-						names = append(names, name+" of "+file)
+						empty = append(empty, says)
 					}
 				}
 			}
 		}
 	}
-	return names
+	return names, empty
 }

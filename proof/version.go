@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -18,7 +19,7 @@ type Computed struct {
 // Compute reads the app of a statement out of a commit, and computes the version of its
 // service. Nothing of what the statement says of labels is asked. The error is a *Fault.
 func Compute(c *ring.Commit, s *Statement) (*Computed, error) {
-	plan, _ := manifest.Read(c, s.settings())
+	plan, contents := manifest.Read(c, s.settings())
 	switch refused := plan.Refused[s.App]; {
 	case plan.Refusal != nil && plan.Refusal.Code == ring.Unreadable:
 		return nil, &Fault{
@@ -44,7 +45,43 @@ func Compute(c *ring.Commit, s *Statement) (*Computed, error) {
 		return nil, &Fault{Code: ServiceMissing, Says: err.Error()}
 	}
 	service, _ := app.Service(s.Service)
+	if name := unsaid(&app, contents); name != "" {
+		return nil, &Fault{
+			Code: VersionDiffers, Says: fmt.Sprintf("the version depends on %s, of which the proof says nothing", clip(name)),
+			Hint: "it was left out; ask for the proof again",
+		}
+	}
 	return &Computed{App: app, Service: service}, nil
+}
+
+// unsaid is a value in a service whose version was computed that has no hash in the
+// statement; "" is none.
+func unsaid(app *ring.App, contents map[string]ring.Content) (name string) {
+	look := func(text string) {
+		for _, v := range ring.SealedIn(text) {
+			if !v.Opened() {
+				name = cmp.Or(name, v.Name+wording.When(v.Name != "", " of ")+v.File)
+			}
+		}
+	}
+	for i := range app.Services {
+		s := &app.Services[i]
+		if s.Version == "" { // none of the statement's
+			continue
+		}
+		eachTextOf(&s.Spec, look)
+		for _, m := range s.Spec.Mounts {
+			for _, f := range contents[m.Source].Files {
+				if !f.Sealed {
+					continue
+				}
+				if body, err := f.Read(); err == nil {
+					look(string(body))
+				}
+			}
+		}
+	}
+	return name
 }
 
 // refusedFault is what the commit's own files are refused for.
