@@ -200,6 +200,7 @@ func (d *Daemon) statement(ctx context.Context, f *follower, in *ring.Instance, 
 	if err != nil {
 		return nil, notProven(in, err)
 	}
+	s.Verdict = proof.VerdictOf(facts.Signed, held.Image)
 	s.Container.Labels, s.Container.LeftOut = labelsFor(held.Labels, &found.Service)
 	return s, nil
 }

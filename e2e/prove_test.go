@@ -86,7 +86,7 @@ func TestAProofOfWhatRunsIsCheckedWithNothingElseThere(t *testing.T) {
 			}),
 			app + "/api.conf": "version " + v + "\n", app + "/db.enc.env": encrypted(t, "db.env", "TOKEN=canary-token\n", key),
 			h.app("other") + "/compose.yaml": h.compose(h.app("other"), obj{"neighbour": web("1")}),
-			"README.md": "of people\n",
+			"README.md":                      "of people\n",
 		}
 	}
 	first := h.repo.pushed("Version 1", version("1"))

@@ -503,7 +503,7 @@ func (k *check) values(found *Computed) {
 		k.out.Word = append(k.out.Word, "how it publishes services: its settings of fronts are not the default")
 	}
 	if k.s.Verdict != nil {
-		k.out.Word = append(k.out.Word, fmt.Sprintf("that the image's signature by key %s was good %s", clip(k.s.Verdict.Key), stamp(k.s.Verdict.At)))
+		k.out.Word = append(k.out.Word, fmt.Sprintf("that the image was %s when it looked, %s", k.s.Verdict.says(), stamp(k.s.Verdict.At)))
 	}
 	if found.Service.Reload != nil {
 		k.out.LeftOut = append(k.out.LeftOut, "files that are reloaded in place, which are no part of a version: "+strings.Join(found.Service.Reload.Paths, ", "))

@@ -59,6 +59,26 @@ func TestACommitThatNamesTheDigestIsSaidToDoSo(t *testing.T) {
 	require.Contains(t, found.Faults[0].Says, "the commit asks for "+digestA)
 }
 
+// The verdict on signatures is the host's word, about the very image that runs.
+func TestAVerdictOnTheImageIsTold(t *testing.T) {
+	s := newSample(t)
+	found := map[string]ring.ImageVerdict{}
+	for _, v := range []ring.ImageVerdict{
+		{Image: "docker.io/library/nginx@" + digestA, Good: true, Rule: "r", Keys: []string{"sha256:0011223344556677"}, Form: "bundle", At: s.clock},
+		{Image: "docker.io/library/nginx@" + digestB, Rule: "r", At: s.clock},
+	} {
+		found[v.Image] = v
+	}
+	require.Nil(t, proof.VerdictOf(found, "nginx:1.27@"+digestB), "it was not good")
+	s.proof.Statement.Verdict = proof.VerdictOf(found, "nginx:1.27@"+digestA)
+	require.NotNil(t, s.proof.Statement.Verdict)
+	s.journal()
+	checked := proof.Check(s.file(), s.asked())
+	require.Empty(t, checked.Faults)
+	require.Contains(t, strings.Join(checked.Word, "\n"), "signed by key sha256:001122334455 (bundle)")
+	require.Equal(t, s.proof.Statement.Verdict, checked.Image.Verdict)
+}
+
 // Whoever names no commit is told that he took the beginning on its own signature.
 func TestABeginningThatNobodyNamedIsToldOf(t *testing.T) {
 	s := newSample(t)

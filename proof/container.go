@@ -166,15 +166,14 @@ func (s *Statement) imaged() (all []Fault) {
 	if s.Container.Image != pin.Image {
 		all = append(all, Fault{Code: PinDiffers, Says: fmt.Sprintf("the container was made of %s, and the pin is %s", clip(s.Container.Image), clip(pin.Image))})
 	}
-	digest := ring.Pin{Image: pin.Image}.Digest()
 	if strings.HasPrefix(pin.Image, "sha256:") && s.Container.ImageID != pin.Image {
 		all = append(all, Fault{Code: ImageDiffers, Says: fmt.Sprintf("the pin is the image %s, and the container runs %s", clip(pin.Image), clip(s.Container.ImageID))})
 	}
 	if !strings.HasPrefix(s.Container.ImageID, "sha256:") || !hexHash.MatchString(s.Container.ImageID[len("sha256:"):]) {
 		all = append(all, Fault{Code: ImageDiffers, Says: fmt.Sprintf("the container's image is no digest: %s", clip(s.Container.ImageID))})
 	}
-	if s.Verdict != nil && s.Verdict.Digest != digest {
-		all = append(all, Fault{Code: VerdictDiffers, Says: fmt.Sprintf("the verdict on signatures is of %s, and the pin is %s", clip(s.Verdict.Digest), clip(digest))})
+	if s.Verdict != nil && s.Verdict.Image != ring.VerdictKey(pin.Image) {
+		all = append(all, Fault{Code: VerdictDiffers, Says: fmt.Sprintf("the verdict on signatures is of %s, and the pin is %s", s.Verdict.Image, pin.Image)})
 	}
 	return all
 }

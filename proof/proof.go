@@ -82,11 +82,26 @@ type Pin struct {
 
 // Verdict is what a host found when it looked for signatures of an image.
 type Verdict struct {
-	Digest string    `json:"digest"`
-	Rule   string    `json:"rule"` // the hash of the rule that asked
-	Key    string    `json:"key"`
-	Form   string    `json:"form"`
-	At     time.Time `json:"at"`
+	Image string    `json:"image"` // its repository with its digest
+	Rule  string    `json:"rule"`  // the hash of the rule that asked
+	Keys  []string  `json:"keys,omitempty"`
+	Form  string    `json:"form"`
+	At    time.Time `json:"at"`
+}
+
+// VerdictOf is what a proof says of the signatures of a pinned image; nil where a host did not
+// look for any, or found none that count.
+func VerdictOf(found map[string]ring.ImageVerdict, pin string) *Verdict {
+	v, ok := found[ring.VerdictKey(pin)]
+	if !ok || !v.Good {
+		return nil
+	}
+	return &Verdict{Image: v.Image, Rule: v.Rule, Keys: v.Keys, Form: v.Form, At: v.At.UTC()}
+}
+
+// says is who signed, for people.
+func (v *Verdict) says() string {
+	return (ring.ImageVerdict{Keys: v.Keys, Form: v.Form}).SignedBy()
 }
 
 // Chain is the way from where trust begins to the commit.

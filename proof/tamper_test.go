@@ -148,7 +148,9 @@ func tamperings() []tampering {
 			},
 		},
 		{name: "the container runs another image than its label says", does: func(s *sample) { s.proof.Statement.Container.ImageID = idB }, seal: true, code: proof.ImageDiffers, says: "the container runs sha256:2222"},
-		{name: "the verdict on signatures is of another digest", does: func(s *sample) { s.proof.Statement.Verdict = &proof.Verdict{Digest: digestB, Key: "k"} }, seal: true, code: proof.VerdictDiffers, says: "the verdict on signatures is of sha256:bbbb"},
+		{name: "the verdict on signatures is of another digest", does: func(s *sample) {
+			s.proof.Statement.Verdict = &proof.Verdict{Image: "docker.io/library/nginx@" + digestB, Keys: []string{"sha256:k"}}
+		}, seal: true, code: proof.VerdictDiffers, says: "the verdict on signatures is of docker.io/library/nginx@sha256:bbbb"},
 		{name: "another value of the host", does: func(s *sample) { s.proof.Statement.Values.Interpolation["LEVEL"] = "debug" }, seal: true, code: proof.VersionDiffers, says: "the host's values give"},
 		{
 			name: "another secret", seal: true, code: proof.VersionDiffers, says: "the host's values give",
