@@ -29,6 +29,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.folder("env.dir", &c.Env.Dir)
 	k.secrets(c)
 	k.path("registries.docker_config", &c.Registries.DockerConfig)
+	k.helpers(c.Registries.Helpers)
 	k.engine(&c.Engine)
 	k.path("listen.socket", &c.Listen.Socket)
 	k.listen(&c.Listen)

@@ -65,6 +65,9 @@ type Registries struct {
 	// DockerConfig is a Docker CLI config.json, which need not exist; "" where
 	// there is no home to look in.
 	DockerConfig string `yaml:"docker_config"`
+	// Helpers are credential helpers by patterns of registries: the program
+	// docker-credential-<name>.
+	Helpers map[string]string `yaml:"helpers"`
 }
 
 // EngineConfig says what runs the containers.

@@ -221,7 +221,7 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 		Front: d.upgrades.FrontBuild, Allow: d.judge.Allow, ImageRules: d.imageRules, Verified: d.isVerified, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.openSealed, Values: d.valuesOf,
 		ContentAt: d.contentStore.at, Placed: []string{secretsOnDisk(d.cfg.State), d.cfg.Secrets.Dir},
-		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
+		DockerConfig: d.cfg.Registries.DockerConfig, Helpers: d.cfg.Registries.Helpers, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
 		Asked:    func(call, code string) { d.meters.counts.Add(metrics.EngineRequests, call, code) },
 	})

@@ -285,7 +285,7 @@ func (d *Daemon) probeRegistries(ctx context.Context, f *ring.Facts) []doctor.Re
 			if row.no != nil || row.err != nil || row.Now == "" {
 				r.Err = row.Reason
 			}
-			login, err := runtime.LoginOf(d.cfg.Registries.DockerConfig, one[name].Spec.Image)
+			login, err := runtime.LoginOf(d.cfg.Registries.DockerConfig, d.cfg.Registries.Helpers, one[name].Spec.Image)
 			r.Login = doctor.Login{Asked: answer(err), Helper: login.Helper, Missing: login.Missing, File: login.File}
 			out[i] = r
 		})

@@ -18,7 +18,10 @@ import (
 // context: one that hangs is left to itself, and keeps neither a pull beyond its
 // time nor the end of the daemon.
 func credentials(ctx context.Context, path string, image reference.Named) (string, error) {
-	auth, err := loginFor(ctx, path, image)
+	return encoded(loginFor(ctx, path, image))
+}
+
+func encoded(auth registry.AuthConfig, err error) (string, error) {
 	if err != nil || auth == (registry.AuthConfig{}) {
 		return "", err
 	}

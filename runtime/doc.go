@@ -101,6 +101,7 @@
 //	registryclient a registry is asked about one repository
 //	registryhosts  where the engine would ask
 //	registryroad   where a registry may send us
+//	helper         the host's own credential helpers
 //	login          how the docker config file has them
 //	pulling        how far a pull is
 //

@@ -43,6 +43,8 @@ type Options struct {
 	// DockerConfig is the file with registry credentials, or its folder; "" is
 	// no credentials.
 	DockerConfig string
+	// Helpers are credential helpers by patterns of registries. They come before the file.
+	Helpers map[string]string
 	// SeedDir is where it is written down what was last written into seeded
 	// folders: <state>/seeds. "" refuses seeds.
 	SeedDir string

@@ -144,7 +144,7 @@ func (d *Docker) fetch(ctx context.Context, e engine, q asking) error {
 	if err := d.open(cannot, q.name); err != nil {
 		return err
 	}
-	auth, err := credentials(ctx, d.opts.DockerConfig, q.name)
+	auth, err := d.credentials(ctx, q.name)
 	if err != nil {
 		return &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
 	}

@@ -18,15 +18,21 @@ type Login struct {
 	File    bool   // the file itself has them
 }
 
-// LoginOf reads the docker config file, or that of its folder, for the registry of an image. It
-// runs no helper.
-func LoginOf(path, image string) (l Login, err error) {
-	if path == "" {
-		return l, nil
-	}
+// LoginOf says how the registry of an image is signed in to: by a helper of the host, else as
+// the docker config file, or that of its folder, has it. It runs no helper.
+func LoginOf(path string, helpers map[string]string, image string) (l Login, err error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
 		return l, err
+	}
+	if name := HelperFor(helpers, reference.Domain(named)); name != "" {
+		l.Helper = "docker-credential-" + name
+		_, err := exec.LookPath(l.Helper)
+		l.Missing = err != nil
+		return l, nil
+	}
+	if path == "" {
+		return l, nil
 	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		path = filepath.Join(path, config.ConfigFileName)

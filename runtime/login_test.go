@@ -20,7 +20,7 @@ func TestHowARegistryIsSignedInToIsReadAndNotTried(t *testing.T) {
 	}
 	of := func(image string) Login {
 		t.Helper()
-		l, err := LoginOf(dir, image)
+		l, err := LoginOf(dir, nil, image)
 		require.NoError(t, err)
 		return l
 	}
@@ -35,10 +35,10 @@ func TestHowARegistryIsSignedInToIsReadAndNotTried(t *testing.T) {
 	write(`{"credsStore":"gone"}`)
 	require.Equal(t, Login{Helper: "docker-credential-gone", Missing: true}, of("nginx:1"))
 	write(`secret {`)
-	_, err := LoginOf(dir, "nginx:1")
+	_, err := LoginOf(dir, nil, "nginx:1")
 	require.ErrorContains(t, err, "is no docker config file")
 	require.NotContains(t, err.Error(), "secret")
-	l, err := LoginOf("", "nginx:1")
+	l, err := LoginOf("", nil, "nginx:1")
 	require.NoError(t, err)
 	require.Equal(t, Login{}, l)
 }

@@ -100,7 +100,7 @@ func (d *Docker) askRegistry(ctx context.Context, e engine, name reference.Named
 	if err := d.open(cannot, name); err != nil {
 		return answer{}, err
 	}
-	auth, err := credentials(ctx, d.opts.DockerConfig, name)
+	auth, err := d.credentials(ctx, name)
 	if err != nil {
 		return answer{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
 	}

@@ -109,7 +109,7 @@ func dockerConfigFolder(path string) string {
 
 // withoutLogins strikes out what the program may have been given to sign in with.
 func (d *Docker) withoutLogins(ctx context.Context, name reference.Named, said string) string {
-	creds, err := loginFor(ctx, d.opts.DockerConfig, name)
+	creds, err := d.login(ctx, name)
 	if err != nil || creds == (registry.AuthConfig{}) {
 		return said
 	}

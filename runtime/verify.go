@@ -102,7 +102,7 @@ func (d *Docker) verifyByKeys(ctx context.Context, a ring.Action, rule *imagesig
 	if err := d.open(cannot, name); err != nil {
 		return ring.Done{}, err
 	}
-	creds, err := loginFor(ctx, d.opts.DockerConfig, name)
+	creds, err := d.login(ctx, name)
 	if err != nil {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: fmt.Errorf("%s: %w", cannot, err)}
 	}

@@ -1,0 +1,75 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/registry"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// login is who signs in at an image's registry: by the host's own helpers, else by the docker
+// config.
+func (d *Docker) login(ctx context.Context, image reference.Named) (registry.AuthConfig, error) {
+	domain := reference.Domain(image)
+	if helper := HelperFor(d.opts.Helpers, domain); helper != "" {
+		return askHelper(ctx, helper, domain)
+	}
+	return loginFor(ctx, d.opts.DockerConfig, image)
+}
+
+// credentials are those of login, in the form that the engine takes; "" for none.
+func (d *Docker) credentials(ctx context.Context, image reference.Named) (string, error) {
+	return encoded(d.login(ctx, image))
+}
+
+// HelperFor is the helper of a registry, by the patterns of a host: of several that match, the
+// longest counts. "" is none.
+func HelperFor(helpers map[string]string, domain string) string {
+	var matching []string
+	for pattern := range helpers {
+		if ring.ImageMatches(pattern, strings.ToLower(domain)) {
+			matching = append(matching, pattern)
+		}
+	}
+	if len(matching) == 0 {
+		return ""
+	}
+	slices.SortFunc(matching, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	return helpers[matching[0]]
+}
+
+// askHelper runs docker-credential-<name>, as Docker's own command line does. One that hangs
+// ends with the request. What it says is in no error: it may be a secret.
+func askHelper(ctx context.Context, name, domain string) (registry.AuthConfig, error) {
+	cmd := exec.CommandContext(ctx, "docker-credential-"+name, "get")
+	cmd.Stdin, cmd.WaitDelay = strings.NewReader(authKey(domain)), endsWithin
+	inOwnGroup(cmd)
+	var out firstOutput
+	cmd.Stdout = &out
+	err := cmd.Run()
+	cannot := "cannot read registry credentials of " + domain
+	switch {
+	case ctx.Err() != nil:
+		return registry.AuthConfig{}, fmt.Errorf("%s: the credential helper %s did not answer: %w", cannot, name, ctx.Err())
+	case err != nil && strings.Contains(out.String(), "credentials not found"):
+		return registry.AuthConfig{}, nil // the protocol's word for none
+	case err != nil:
+		return registry.AuthConfig{}, fmt.Errorf("%s: the credential helper docker-credential-%s failed", cannot, name)
+	}
+	var said struct{ Username, Secret string }
+	if json.Unmarshal([]byte(out.String()), &said) != nil || said.Username == "" || said.Secret == "" {
+		return registry.AuthConfig{}, fmt.Errorf("%s: the credential helper docker-credential-%s gave none", cannot, name)
+	}
+	if said.Username == "<token>" {
+		return registry.AuthConfig{ServerAddress: authKey(domain), IdentityToken: said.Secret}, nil
+	}
+	return registry.AuthConfig{ServerAddress: authKey(domain), Username: said.Username, Password: said.Secret}, nil
+}
