@@ -160,5 +160,5 @@ func TestEachVerbHasAScript(t *testing.T) {
 	}
 	each(program())
 	slices.Sort(without)
-	require.Equal(t, []string{"policy explain", "policy test", "prove", "secret place", "traffic upgrade", "ui"}, without)
+	require.Equal(t, []string{"policy explain", "policy test", "prove", "secret place", "secret refresh", "traffic upgrade", "ui"}, without)
 }

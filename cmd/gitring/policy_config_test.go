@@ -272,7 +272,7 @@ func TestAMistakeInAListIsToldWithItsLine(t *testing.T) {
 		{"labels: {reserved: [mine.]}", "gitring. is always reserved", "begin each item with +"},
 		{"labels: {steering: allow}", "is not carried out", "deny"},
 		{"images: {registries: ['ghcr.io*']}", "is not known", "ghcr.io/our-team/*"},
-		{"images: {signatures: [x]}", "only [] is carried out", "[]"},
+		{"images: {signatures: [x]}", "no mapping", ""},
 		{"images: {tags: latest}", "is not known", "require-digest"},
 		{"networks: {subnets: [here]}", `"here" is not known`, "10.90.0.0/16"},
 		{"limits: {stop_grace_max: long}", "is no time", "10m"},

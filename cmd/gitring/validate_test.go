@@ -61,7 +61,7 @@ var slots = []slot{
 	{"volumes: {data: {}, more: {}}", "volumes: {data: {}, more: {driver_op: {}}}", "UnknownKey volumes.more.driver_op"},
 	{"networks: {front: {driver: bridge}}", "networks: {front: {driver: overlay}}", "Unsupported overlay"},
 	{"secrets: {token: {file: ./token}}", "secrets: {token: {file: ./tokn}}", "BadValue web/tokn"},
-	{"x-own: {a: b}", "x-gitring: {a: b}", "UnknownKey outside of a service"},
+	{"x-own: {a: b}", "x-gitring: {a: b}", "UnknownKey where only secrets is read"},
 }
 
 // spoiledSlots is the file with some slots bad, and what is to be told of it.
