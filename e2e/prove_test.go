@@ -129,6 +129,16 @@ func TestAProofOfWhatRunsIsCheckedWithNothingElseThere(t *testing.T) {
 		require.Contains(t, out, says)
 	}
 
+	// By a host's own rules: its introduction, and the branch and folder that it follows.
+	code, out = h.run("prove", "--check", file, "--config", h.configFile())
+	require.Equal(t, 0, code, out)
+	require.Contains(t, out, "which you named")
+	h.source()["branch"] = "release"
+	h.writeConfig()
+	code, out = h.run("prove", "--check", file, "--config", h.configFile())
+	require.Equal(t, 7, code, out)
+	require.Contains(t, out, "OtherSource: the proof is of branch main, and your configuration follows release")
+
 	// A smaller one begins later, says so, and is not taken for the whole.
 	small := filepath.Join(h.dir, "small.json")
 	code, out = h.run("prove", app+"/api", "--most", "9500", "-o", small)
