@@ -52,6 +52,7 @@ type providers struct {
 	all    map[askedFor]*answered
 	inUse  map[string]map[string][]string // by source and app: the references, as written
 	rounds int                            // goes up with each change
+	turns  map[string]int                 // by app, as in answered.by: calls since nothing was due
 }
 
 // provider is one program, with its environment.
@@ -74,6 +75,7 @@ type answered struct {
 	tries  int    // that failed, one after another
 	next   time.Time
 	asking bool
+	by     string // an app that has it, with its source
 }
 
 // newProviders reads the environments of all providers that a configuration names.
@@ -84,7 +86,7 @@ func newProviders(c *config.Config, log *slog.Logger) (*providers, error) {
 	p := &providers{
 		of: map[string]provider{}, host: c.Host, run: program.Output, now: time.Now, log: log, changed: func() {},
 		slots: make(chan struct{}, providersAtOnce), wake: make(chan struct{}, 1),
-		all: map[askedFor]*answered{}, inUse: map[string]map[string][]string{},
+		all: map[askedFor]*answered{}, inUse: map[string]map[string][]string{}, turns: map[string]int{},
 	}
 	for name, says := range c.Secrets.Providers {
 		env, err := providerEnv(says.EnvFile)
@@ -121,6 +123,21 @@ func providerKey(host []byte) ([]byte, error) {
 	return hkdf.Key(sha256.New, host, nil, "gitring: values of providers", 32)
 }
 
+// fitsRef reports whether a reference is one of a pattern. No * stands for nothing: what a
+// provider makes of an empty part is mostly the folder above.
+func fitsRef(pattern, ref string) bool {
+	if fits, err := path.Match(pattern, ref); err != nil || !fits {
+		return false
+	}
+	asked, parts := strings.Split(pattern, "/"), strings.Split(ref, "/")
+	for i, part := range parts {
+		if part == "" && asked[i] != "" {
+			return false
+		}
+	}
+	return true
+}
+
 var refWord = regexp.MustCompile(`^[A-Za-z0-9._/@:+-]+$`)
 
 // checked is what a reference of an app asks for, or why the app may not.
@@ -143,7 +160,7 @@ func (p *providers) checked(app, written string) (askedFor, *ring.Refusal) {
 	for i, pattern := range of.Refs {
 		patterns[i] = strings.ReplaceAll(pattern, "{app}", app)
 	}
-	if !slices.ContainsFunc(patterns, func(pattern string) bool { fits, err := path.Match(pattern, ref); return err == nil && fits }) {
+	if !slices.ContainsFunc(patterns, func(pattern string) bool { return fitsRef(pattern, ref) }) {
 		return refuse("name what lies below "+strings.Join(patterns, " or ")+", or add to secrets.providers."+name+".refs on the host", "app %s may not ask provider %s for %s", app, name, ref)
 	}
 	of1 := askedFor{provider: name, ref: ref}
@@ -153,24 +170,29 @@ func (p *providers) checked(app, written string) (askedFor, *ring.Refusal) {
 	return of1, nil
 }
 
-// value is what is known of a reference, and why not where it is not. ask has it asked for.
+// begun is what is known of a reference before its provider was asked.
+func (p *providers) begun(of askedFor) *answered {
+	a := &answered{next: p.now()}
+	if value, at, ok := p.kept(of); ok {
+		a.value, a.known, a.next = value, true, p.again(of, at)
+	}
+	return a
+}
+
+// value is what is known of a reference, and why not where it is not. ask says that the
+// commit is verified, so its provider will be asked.
 func (p *providers) value(of askedFor, ask bool) (value string, known bool, waits string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.all[of]
-	if a == nil {
-		a = &answered{next: p.now()}
-		if value, at, ok := p.kept(of); ok {
-			a.value, a.known, a.next = value, true, p.again(of, at)
-		}
-		if !ask && !a.known {
-			return "", false, ""
-		}
-		p.all[of] = a
-		p.poke()
+	if a == nil { // a look alone has nothing asked: uses does, once a commit has it
+		a = p.begun(of)
 	}
-	if a.known {
+	switch {
+	case a.known:
 		return a.value, true, ""
+	case !ask:
+		return "", false, ""
 	}
 	waits = "waits for " + of.String()
 	if a.failed != "" {
@@ -187,8 +209,8 @@ func (p *providers) again(of askedFor, at time.Time) time.Time {
 	return time.Time{}
 }
 
-// uses says which references a source's apps have now. What no app has is not asked for any
-// more.
+// uses says which references a source's apps have now: these are asked for. What no app has
+// is not asked for any more.
 func (p *providers) uses(source string, byApp map[string][]string) {
 	if p == nil {
 		return
@@ -196,17 +218,24 @@ func (p *providers) uses(source string, byApp map[string][]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inUse[source] = byApp
-	named := map[askedFor]bool{}
-	for _, apps := range p.inUse {
+	named := map[askedFor]string{}
+	for source, apps := range p.inUse {
 		for app, refs := range apps {
 			for _, ref := range refs {
 				if of, r := p.checked(app, ref); r == nil {
-					named[of] = true
+					named[of] = max(named[of], source+"/"+app)
 				}
 			}
 		}
 	}
-	maps.DeleteFunc(p.all, func(of askedFor, a *answered) bool { return !named[of] && !a.asking })
+	maps.DeleteFunc(p.all, func(of askedFor, a *answered) bool { return named[of] == "" && !a.asking })
+	for of, by := range named {
+		if p.all[of] == nil {
+			p.all[of] = p.begun(of)
+		}
+		p.all[of].by = by
+	}
+	p.poke()
 }
 
 // of the references of an app, sorted and once each.
@@ -247,10 +276,16 @@ func (p *providers) serve(ctx context.Context) error {
 	}
 	var asks sync.WaitGroup
 	defer asks.Wait()
+	places := make(chan struct{}, providersAtOnce)
 	for {
-		due, next := p.due()
+		due, next := p.dueUpTo(cap(places) - len(places))
 		for _, of := range due {
-			asks.Go(func() { _, _ = p.ask(ctx, of) })
+			places <- struct{}{}
+			asks.Go(func() {
+				_, _ = p.ask(ctx, of)
+				<-places
+				p.poke()
+			})
 		}
 		var clock <-chan time.Time
 		if !next.IsZero() {
@@ -265,8 +300,9 @@ func (p *providers) serve(ctx context.Context) error {
 	}
 }
 
-// due are those to be asked now, which are marked as asked, and when the next one is.
-func (p *providers) due() (due []askedFor, next time.Time) {
+// dueUpTo are those to be asked now, at most so many, which are marked as asked, and when
+// the next one is. Apps take turns: one with many references keeps no other waiting.
+func (p *providers) dueUpTo(most int) (due []askedFor, next time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -274,13 +310,25 @@ func (p *providers) due() (due []askedFor, next time.Time) {
 		switch {
 		case a.asking || a.next.IsZero():
 		case !a.next.After(now):
-			a.asking = true
 			due = append(due, of)
 		case next.IsZero() || a.next.Before(next):
 			next = a.next
 		}
 	}
-	return due, next
+	if len(due) == 0 {
+		clear(p.turns)
+	}
+	slices.SortFunc(due, func(a, b askedFor) int { return p.all[a].next.Compare(p.all[b].next) })
+	for i := range min(most, len(due)) {
+		for j := range due[i:] {
+			if p.turns[p.all[due[i+j]].by] < p.turns[p.all[due[i]].by] {
+				due[i], due[i+j] = due[i+j], due[i]
+			}
+		}
+		p.turns[p.all[due[i]].by]++
+		p.all[due[i]].asking = true
+	}
+	return due[:min(most, len(due))], next
 }
 
 // ask runs the program for one value, and notes what came of it.

@@ -47,6 +47,7 @@ type appReader struct {
 	faults   faults
 	notes    []string
 	asks     []string // its references to providers
+	asksMore bool     // it has more of them than are read
 	awaits   []string // why it waits for values of providers
 
 	// What is known of what could not be read; see mend.

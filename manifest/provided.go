@@ -29,6 +29,9 @@ type ProvidedValue struct {
 // secretsKey has, at the top of a Compose file, variables whose values a provider knows.
 const secretsKey = "secrets"
 
+// mostProvided is how many values of providers an app may name: each is a call on the host.
+const mostProvided = 128
+
 // variableName is what Compose takes as one.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -65,6 +68,14 @@ func (a *appReader) providedVariable(v *variables, p pair) {
 		return
 	}
 	if a.nameLost { // whose it is cannot be judged
+		v.lose(p.key, at)
+		return
+	}
+	if len(a.asks) == mostProvided {
+		if !a.asksMore {
+			a.faults.add(ring.BadValue, at, "put several values into one reference, or split the app", "x-gitring.secrets names more than %d values", mostProvided)
+		}
+		a.asksMore = true
 		v.lose(p.key, at)
 		return
 	}
