@@ -163,7 +163,7 @@ func (k *check) file(file []byte) {
 	k.chain()
 	k.files()
 	if n := k.given.Unasked(); n > 0 {
-		k.out.LeftOut = append(k.out.LeftOut, fmt.Sprintf("nothing asked for %d of the objects in the file: they prove nothing", n))
+		k.out.LeftOut = append(k.out.LeftOut, fmt.Sprintf("nothing asked for %s in the file: they prove nothing", wording.Counted(n, "object")))
 	}
 }
 
@@ -346,9 +346,9 @@ func (k *check) chainSays(c *ChainFound, first ring.Verified, signed bool) strin
 	case c.Commits == 0:
 		return begins + ", and nothing came after it"
 	case c.Landed > 0:
-		return fmt.Sprintf("%d commits are good by your keys, %d of them landed by a forge of signed ones; %s", c.Commits, c.Landed, begins)
+		return fmt.Sprintf("%s after its beginning, good by your keys, %d of them landed by a forge of signed ones; %s", wording.Counted(c.Commits, "commit"), c.Landed, begins)
 	}
-	return fmt.Sprintf("%d commits are good by your keys; %s", c.Commits, begins)
+	return fmt.Sprintf("%s after its beginning, good by your keys; %s", wording.Counted(c.Commits, "commit"), begins)
 }
 
 var fullID = regexp.MustCompile(`^[0-9a-f]{40}$`)
