@@ -117,6 +117,12 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 	c := t.classifyChange(have, next, s)
 	out := ring.ServiceChange{Service: s.Name, From: c.old.Version, To: s.Version, Class: c.class}
 	switch {
+	case c.known && c.old.Kind == ring.Worker && s.Kind.Ends():
+		out.Reason = "becomes " + kindSays(s.Kind) + ": what runs is stopped and removed first"
+		return out
+	case c.known && c.old.Kind.Ends() && s.Kind == ring.Worker:
+		out.Reason = "no longer " + kindSays(c.old.Kind) + ": it keeps running" + comesFirst(s)
+		return out
 	case s.Kind == ring.JobK && len(runsBefore(next, s.Name)) > 0:
 		out.Reason = "runs before " + strings.Join(runsBefore(next, s.Name), ", ")
 		return out
@@ -156,6 +162,14 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 		out.Reason += comesFirst(s)
 	}
 	return out
+}
+
+// kindSays is what ends by itself, in words.
+func kindSays(k ring.Kind) string {
+	if k == ring.CronK {
+		return "a cron job"
+	}
+	return "a job"
 }
 
 // markUnresolved says once of an image that a registry has to be asked for it.

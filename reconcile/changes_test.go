@@ -145,6 +145,29 @@ func TestPlanSaysWhichJobRunsFirst(t *testing.T) {
 	require.Equal(t, "after app db is ready", orderOfApps(&next))
 }
 
+// What becomes a job is removed first, even where no field of its container differs.
+func TestPlanSaysWhatBecomesAJobOrCeasesToBeOne(t *testing.T) {
+	for _, tt := range []struct{ from, to, version, reason string }{
+		{"worker", "job", "v1", "becomes a job: what runs is stopped and removed first"},
+		{"worker", "job", "v2", "becomes a job: what runs is stopped and removed first"},
+		{"worker", `cron "*/10 * * * *"`, "v1", "becomes a cron job: what runs is stopped and removed first"},
+		{"job", "worker", "v1", "no longer a job: it keeps running"},
+		{`cron "*/10 * * * *"`, "worker", "v2", "no longer a cron job: it keeps running"},
+	} {
+		begin := "service web " + tt.from + "\nversion v1 is good\ncommit c1 web=v1\nwait 1m"
+		if tt.from == "job" {
+			begin = "service web job\nversion v1 exits 0 after 1s\ncommit c1 web=v1\nrest"
+		}
+		got := planned(t, begin, "service web "+tt.to+"\ncommit c2 web="+tt.version)["web/web"]
+		require.Equal(t, tt.reason, got.Reason)
+		want := ring.ChangeCreate
+		if tt.from == "worker" {
+			want = ring.ChangeRecreate
+		}
+		require.Equal(t, want, got.Class, tt)
+	}
+}
+
 func TestPlanSaysThatWhatBeginsToShareIsRecreatedOnce(t *testing.T) {
 	got := planned(t, "service db volume data\ncommit c1 db=v1\nrest", "service db share\ncommit c2 db=v2")
 	require.Equal(t, ring.ChangeRecreate, got["db/db"].Class)

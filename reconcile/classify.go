@@ -53,6 +53,11 @@ func (t *Pass) classifyChange(have, next *ring.App, s *ring.Service) classified 
 	c := classified{class: ring.ChangeCreate, s: s}
 	c.old, c.known = inForce(have, s.Name)
 	switch {
+	case c.known && c.old.Kind == ring.Worker && s.Kind.Ends():
+		c.class = ring.ChangeRecreate // what runs would not end by itself, and is removed
+		return c
+	case c.known && c.old.Kind.Ends() && s.Kind == ring.Worker:
+		return c // no instance of it runs yet
 	case s.Kind == ring.JobK:
 		if c.known && (len(runsBefore(next, s.Name)) > 0 || c.old.Version == s.Version && s.Job.Run != "always") {
 			c.class = ring.ChangeNone

@@ -88,8 +88,9 @@ func columnsOf(s *screen.Screen, places []place, v *View) []column {
 	return all
 }
 
-// leastImage is how many cells of an image still tell which one it is.
-const leastImage = 14
+// leastImage is how many cells of an image still tell which one it is. Rather than fewer, the
+// next column goes: two letters less than a name has would cost every address.
+const leastImage = 10
 
 // shortened reports whether it made a table as much narrower as it is too wide, by cutting
 // the names of images and leaving their tags.

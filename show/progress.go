@@ -50,8 +50,8 @@ func atEnd(sv ring.ServiceStatus) bool {
 func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has *Shown) {
 	for _, src := range st.Sources {
 		rest := restOf(src)
-		if src.Next != nil && nextToldBelow(src) {
-			rest = "next " + src.Next.Commit.Short()
+		if src.Next != nil && src.Sync == ring.SyncStaging && pullWords.MatchString(src.Next.Reason) && nextToldBelow(src) {
+			rest = nextSays(src, "")
 		}
 		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(ring.SourceWord(&src), sourceHue(&src)), screen.Text(src.Commit.Short()), screen.Text(rest))
 		s.Line(2, ", ", append(countsOf(src), screen.Text(took))...)
@@ -154,7 +154,7 @@ func serviceProgress(s *screen.Screen, app string, sv ring.ServiceStatus) {
 // restOf is what a line about a source says that no line below it does.
 func restOf(src ring.SourceStatus) string {
 	if src.Next != nil {
-		return "next " + src.Next.Commit.Short() + ": " + src.Next.Reason
+		return nextSays(src, src.Next.Reason)
 	}
 	return wording.When(!toldBelow(src), src.Reason)
 }

@@ -121,8 +121,7 @@ func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 		s.Line(2, " ", screen.Text("tip "+src.Tip.Short()))
 	}
 	if src.Next != nil {
-		why := wording.When(!nextToldBelow(src), src.Next.Reason)
-		s.Line(2, " ", screen.Text("next "+src.Next.Commit.Short()+wording.When(why != "", ":")), screen.Text(why))
+		s.Line(2, " ", screen.Text(nextSays(src, wording.When(!nextToldBelow(src), src.Next.Reason))))
 	}
 	Refusal(s, 2, "", src.Refusal)
 	s.Line(2, ", ", countsOf(src)...)
@@ -168,6 +167,15 @@ func conditionOnce(src *ring.SourceStatus, c *ring.Condition) string {
 		}
 	}
 	return c.Reason
+}
+
+// nextSays is which commit waits, with why. Where it is the one of the line above, as after
+// an undo of one app, only why is said.
+func nextSays(src ring.SourceStatus, why string) string {
+	if src.Next.Commit == src.Commit {
+		return why
+	}
+	return "next " + src.Next.Commit.Short() + wording.When(why != "", ": ") + why
 }
 
 // nextToldBelow reports whether an app of a source says why the next commit waits.

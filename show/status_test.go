@@ -100,6 +100,44 @@ func TestAShortenedAddressIsStillOne(t *testing.T) {
 	require.Equal(t, "…8::1]:8080", cutAddress("[2001:db8::1]:8080", 11))
 }
 
+// A job that completed makes the phases wider; the names of images give way, not the addresses.
+func TestAWideWordCostsNoAddress(t *testing.T) {
+	began := time.Date(2026, 11, 26, 20, 0, 0, 0, time.UTC)
+	service := func(name, image, port string) ring.ServiceStatus {
+		return ring.ServiceStatus{
+			Name: name, Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Commit: "ab12cd3", Image: image, Ports: []string{port},
+			Instances: []ring.InstanceStatus{{Slot: 1, Started: began}},
+		}
+	}
+	st := &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "media", Services: []ring.ServiceStatus{
+		service("torrents-1", "qbittorrent:5", "18081:80/tcp"), service("app", "nextcloud:31", "127.0.0.1:18082:80/tcp"),
+		{Name: "backup", Kind: ring.JobK, Phase: ring.PhaseCompleted, Commit: "ab12cd3", Image: "backup:1"},
+	}}}}}}
+	s := screen.New(false, 80)
+	Status(s, st, View{Now: began.Add(100 * time.Second)})
+	for _, want := range []string{" ADDRESS ", " 127.0.0.1:18082 ", " :18081 ", "…:5 ", "…:31 ", " 100s\n"} {
+		require.Contains(t, s.String(), want)
+	}
+	for line := range strings.Lines(s.String()) {
+		require.LessOrEqual(t, screen.WidthOf(strings.TrimSuffix(line, "\n")), 80)
+	}
+}
+
+// After an undo of one app the commit that waits is the one that the source is at.
+func TestACommitThatWaitsIsNotNamedTwice(t *testing.T) {
+	src := ring.SourceStatus{Name: "prod", Commit: "ab12cd3", Sync: ring.SyncHeld, Next: &ring.Next{Commit: "ab12cd3", Reason: "app web: undone by root"}}
+	for _, app := range []ring.AppStatus{{Name: "web"}, {Name: "web", Reason: "undone by root"}} {
+		src.Apps = []ring.AppStatus{app}
+		st, status, progress := &ring.Status{Sources: []ring.SourceStatus{src}}, screen.New(false, 0), screen.New(false, 0)
+		Status(status, st, View{})
+		Progress(progress, st, "", time.Time{}, &Shown{})
+		for _, s := range []*screen.Screen{status, progress} {
+			require.NotContains(t, s.String(), "next ab12cd3")
+			require.Equal(t, 1, strings.Count(s.String(), "undone by root"), s.String())
+		}
+	}
+}
+
 // A version that failed and that nothing can take the place of is kept, and started again:
 // the screen does not say that it is not tried again.
 func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {

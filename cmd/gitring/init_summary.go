@@ -148,7 +148,7 @@ func (g *globals) showFound(in *setup.Setup) error {
 		row("grants", screen.Text(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, setup.PolicyName)))
 	}
 	for _, w := range o.Withheld {
-		row("not granted", screen.Text(fmt.Sprintf("nothing to %s, for %s (%s), which %s", strings.Join(w.Apps, ", "), w.Asks, w.At, w.Risk)))
+		row("no grants", screen.Text(fmt.Sprintf("to %s, for %s (%s), which %s", strings.Join(w.Apps, ", "), w.Asks, w.At, w.Risk)))
 		row("", screen.Text("hint: "+w.Hint))
 	}
 	row("apps", screen.Text(cmp.Or(strings.Join(o.Apps, ", "), "none")))

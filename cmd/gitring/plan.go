@@ -29,7 +29,8 @@ func planCmd(g *globals) *cobra.Command {
 			"the clone around, or a full commit id. Without either it is the tip that the\n" +
 			"daemon saw last. Nothing is changed. Exit 7 when anything is refused.\n\n" +
 			"Where no daemon runs, and with --profile, a folder is planned as for a host on\n" +
-			"which nothing runs yet, by the path, values and policy of --config.",
+			"which nothing runs yet, by the path, values and policy of --config; without,\n" +
+			"of the configuration that the clone's own setting gitring.config names.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			err := g.plan(cmd.Context(), planned{strings.Join(given, ""), source, profile}, detailed)
@@ -125,7 +126,7 @@ func (g *globals) changes(ctx context.Context, p planned) (*ring.Changes, error)
 // changesOf is of a folder, by the daemon if there is one.
 func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, error) {
 	if p.profile != "" {
-		return g.planAlone(p.what, p.source, p.profile)
+		return g.planAlone(ctx, p.what, p.source, p.profile)
 	}
 	tree, err := gitsync.OpenFolder(p.what)
 	if err != nil {
@@ -135,11 +136,11 @@ func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, erro
 	changes, err := g.daemon().Plan(ctx, api.PlanRequest{Source: p.source, Tree: tree})
 	if g.nobodyThere(err) {
 		g.notice("no daemon answers on %s: planned as for a host on which nothing runs yet", g.socketPath())
-		return g.planAlone(p.what, p.source, "")
+		return g.planAlone(ctx, p.what, p.source, "")
 	}
 	if errors.Is(err, api.ErrFolderTooLarge) {
 		g.notice("%v; planned without the daemon, as for a host on which nothing runs yet", err)
-		return g.planAlone(p.what, p.source, "")
+		return g.planAlone(ctx, p.what, p.source, "")
 	}
 	return answered(changes, err)
 }

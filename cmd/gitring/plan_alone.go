@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,9 +21,10 @@ func (g *globals) nobodyThere(err error) bool {
 }
 
 // planAlone is the plan of a folder for a host on which nothing of it runs yet,
-// read as validate reads it: all that is refused is told, not one fault for
+// read and judged as validate does: all that is refused is told, not one fault for
 // each app.
-func (g *globals) planAlone(dir, source, profile string) (*ring.Changes, error) {
+func (g *globals) planAlone(ctx context.Context, dir, source, profile string) (*ring.Changes, error) {
+	g.useConfigOfClone(ctx, dir)
 	settings, err := g.settings(dir, source)
 	if err != nil {
 		return nil, err
