@@ -163,14 +163,16 @@ func restOf(src ring.SourceStatus) string {
 func WaitsOf(st *ring.Status) []string {
 	var waits []string
 	for _, src := range st.Sources {
+		var its []string
 		for _, p := range placesOf(src.Apps) {
 			if rank(p.service) == moving {
-				waits = append(waits, strings.TrimSuffix(p.id()+" is "+ring.ServiceWord(p.service)+": "+p.service.Reason, ": "))
+				its = append(its, strings.TrimSuffix(p.id()+" is "+ring.ServiceWord(p.service)+": "+p.service.Reason, ": "))
 			}
 		}
-		if len(waits) == 0 && !AtRest(src.Sync) {
+		if (src.Next != nil || len(its) == 0) && !AtRest(src.Sync) {
 			waits = append(waits, strings.TrimSuffix(src.Name+" is "+string(src.Sync)+": "+restOf(src), ": "))
 		}
+		waits = append(waits, its...)
 	}
 	return waits
 }

@@ -138,6 +138,17 @@ func TestACommitThatWaitsIsNotNamedTwice(t *testing.T) {
 	}
 }
 
+// A commit that cannot come into force is waited for beside the services of the one before.
+func TestWhatIsWaitedForNamesTheNextCommitToo(t *testing.T) {
+	slow := []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{{Name: "job", Phase: ring.PhaseProgressing, Reason: "is running"}}}}
+	st := &ring.Status{Sources: []ring.SourceStatus{
+		{Name: "prod", Sync: ring.SyncStaging, Commit: "ab12cd3", Next: &ring.Next{Commit: "cd34ef5", Reason: "app db: resolving db:1"}, Apps: slow},
+		{Name: "lab", Sync: ring.SyncApplying},
+		{Name: "home", Sync: ring.SyncSynced},
+	}}
+	require.Equal(t, []string{"prod is Staging: next cd34ef5: app db: resolving db:1", "web/job is Progressing: is running", "lab is Applying"}, WaitsOf(st))
+}
+
 // A version that failed and that nothing can take the place of is kept, and started again:
 // the screen does not say that it is not tried again.
 func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {

@@ -60,10 +60,18 @@ func showImages(s *screen.Screen, images []api.ImageNow, wide bool) {
 	var rows [][]screen.Word
 	for _, i := range images {
 		rows = append(rows, []screen.Word{
-			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(i.Image), screen.Text(show.Digest(i.Pinned, wide)), screen.Text(cmp.Or(show.Digest(i.Now, wide), "-")), screen.Text(i.Reason),
+			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(i.Image), screen.Text(show.Digest(i.Pinned, wide)), screen.Text(meansNow(i, wide)), screen.Text(i.Reason),
 		})
 	}
 	s.Table(0, []string{"SERVICE", "NEWER", "IMAGE", "PINNED", "NOW", "REASON"}, rows)
+}
+
+// meansNow is the digest that a name means now, in full only where it is another.
+func meansNow(i api.ImageNow, wide bool) string {
+	if i.Now != "" && i.Now == i.Pinned {
+		return "same"
+	}
+	return cmp.Or(show.Digest(i.Now, wide), "-")
 }
 
 // newness is no word about what nobody could say.
