@@ -79,10 +79,11 @@ func TestMergeByFoldersFindsWhereTwoParted(t *testing.T) {
 	require.Equal(t, base, got)
 
 	// Each took the other in: there are two.
-	one := mergeOf(y, "", theirs)
+	mergeOf(y, "", theirs)
 	y.git("checkout", "-q", "theirs")
 	two := mergeOf(y, "", ours)
-	one = func() ring.SHA { y.back(); return y.edit("", "on top", map[string]string{"a/y": "1"}) }()
+	y.back()
+	one := y.edit("", "on top", map[string]string{"a/y": "1"})
 	_, err = mergeBase(y, one, two)
 	require.ErrorIs(t, err, ErrNoMergeTree)
 }
