@@ -2,6 +2,7 @@ package ring
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -34,17 +35,25 @@ func ParseImage(image string) ImageName {
 	if !long || !strings.ContainsAny(first, ".:") && strings.ToLower(first) == first && first != "localhost" {
 		first, rest = "docker.io", n.Name
 	}
-	first = strings.TrimSuffix(strings.ToLower(first), ":443")
-	for _, hub := range hubNames {
-		if first == hub {
-			first = "docker.io"
-		}
-	}
+	first = hostOf(first)
 	if first == "docker.io" && !strings.Contains(rest, "/") {
 		rest = "library/" + rest
 	}
 	n.Name = first + "/" + rest
 	return n
+}
+
+// hostOf is a registry's host by its one name. A port may have zeros before it.
+func hostOf(host string) string {
+	host = strings.ToLower(host)
+	if i := strings.LastIndex(host, ":"); i >= 0 && strings.Trim(host[i+1:], "0123456789") == "" {
+		host = host[:i+1] + strings.TrimLeft(host[i+1:], "0")
+	}
+	host = strings.TrimSuffix(host, ":443")
+	if slices.Contains(hubNames, host) {
+		return "docker.io"
+	}
+	return host
 }
 
 // Registry is the host, with its port, that has the image; "" for an image by its ID.
@@ -115,12 +124,7 @@ func ImageMatches(pattern, name string) bool {
 // ParseImagePattern writes the registry of a pattern as those of names are written.
 func ParseImagePattern(pattern string) string {
 	host, rest, has := strings.Cut(pattern, "/")
-	host = strings.TrimSuffix(strings.ToLower(host), ":443")
-	for _, hub := range hubNames {
-		if host == hub {
-			host = "docker.io"
-		}
-	}
+	host = hostOf(host)
 	if !has {
 		return host
 	}

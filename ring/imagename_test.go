@@ -20,6 +20,7 @@ func TestOneRepositoryHasOneNameHoweverItIsWritten(t *testing.T) {
 		{"GHCR.io/acme/web", "ghcr.io/acme/web", "", ""},
 		{"GHCR/acme/web", "ghcr/acme/web", "", ""}, // upper case is of a host: no part of a name has it
 		{"ghcr.io:443/acme/web:1", "ghcr.io/acme/web", "1", ""},
+		{"ghcr.io:0443/acme/web:1", "ghcr.io/acme/web", "1", ""},
 		{"ghcr.io:5000/acme/web", "ghcr.io:5000/acme/web", "", ""},
 		{"localhost/web", "localhost/web", "", ""},
 		{"localhost:5000/web", "localhost:5000/web", "", ""},

@@ -25,6 +25,7 @@ type registryRoad struct {
 	isOwn      string // the host of the registry
 	own, other *http.Client
 	private    atomic.Bool // the registry itself was reached at an address that is no public one
+	public     atomic.Bool // at a public one, too: its name has several
 	local      atomic.Bool // at one of this very machine
 }
 
@@ -37,7 +38,7 @@ var carrier = netip.MustParsePrefix("100.64.0.0/10")
 func newRegistryRoad(host string, config *tls.Config) *registryRoad {
 	r := &registryRoad{isOwn: host}
 	const dial, header = 10 * time.Second, 10 * time.Second
-	client := func(config *tls.Config, judge func(netip.Addr) error) *http.Client {
+	client := func(config *tls.Config, judge func(netip.Addr) error, reached func(netip.Addr)) *http.Client {
 		// A proxy is the host's own choice, and what it is asked for it reaches itself.
 		dialer := &net.Dialer{Timeout: dial, Control: func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
@@ -46,16 +47,26 @@ func newRegistryRoad(host string, config *tls.Config) *registryRoad {
 			}
 			return judge(at.Addr().Unmap())
 		}}
-		straight := &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: dial, ResponseHeaderTimeout: header, DisableKeepAlives: false, MaxIdleConns: 2, IdleConnTimeout: dial, DisableCompression: true}
+		dialed := func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+				reached(at.Addr().Unmap())
+			}
+			return conn, nil
+		}
+		straight := &http.Transport{DialContext: dialed, TLSClientConfig: config, TLSHandshakeTimeout: dial, ResponseHeaderTimeout: header, DisableKeepAlives: false, MaxIdleConns: 2, IdleConnTimeout: dial, DisableCompression: true}
 		by := straight.Clone()
 		by.DialContext, by.Proxy = (&net.Dialer{Timeout: dial}).DialContext, http.ProxyFromEnvironment
 		return &http.Client{
-			Transport:     &proxied{straight: straight, by: by, judge: judge},
+			Transport:     &proxied{straight: straight, by: by, judge: judge, reached: reached},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	r.own = client(config, r.judgeOwn)
-	r.other = client(nil, r.judgeOther)
+	r.own = client(config, r.judgeOwn, r.reached)
+	r.other = client(nil, r.judgeOther, func(netip.Addr) {})
 	return r
 }
 
@@ -70,21 +81,32 @@ func (r *registryRoad) judgeOwn(a netip.Addr) error {
 	if ring.IsLinkLocal(a) || a.IsUnspecified() || a.IsMulticast() {
 		return errGuarded
 	}
-	if a.IsLoopback() {
-		r.local.Store(true)
-	}
-	if a.IsLoopback() || isPrivate(a) {
-		r.private.Store(true)
-	}
 	return nil
 }
+
+// reached notes where the registry is. An address of its name that nobody reached says
+// nothing: whoever owns the name may have it be any.
+func (r *registryRoad) reached(a netip.Addr) {
+	switch {
+	case a.IsLoopback():
+		r.local.Store(true)
+		r.private.Store(true)
+	case isPrivate(a):
+		r.private.Store(true)
+	default:
+		r.public.Store(true)
+	}
+}
+
+// isLocal reports whether the registry is on this very machine, and nowhere else.
+func (r *registryRoad) isLocal() bool { return r.local.Load() && !r.public.Load() }
 
 // judgeOther lets what the registry names be public, and private where it is so itself.
 func (r *registryRoad) judgeOther(a netip.Addr) error {
 	switch {
 	case ring.IsLinkLocal(a), a.IsUnspecified(), a.IsMulticast(), a.IsLoopback():
 		return errGuarded
-	case isPrivate(a) && !r.private.Load():
+	case isPrivate(a) && (!r.private.Load() || r.public.Load()):
 		return errGuarded
 	}
 	return nil
@@ -97,6 +119,7 @@ func isPrivate(a netip.Addr) bool { return a.IsPrivate() || carrier.Contains(a) 
 type proxied struct {
 	straight, by http.RoundTripper
 	judge        func(netip.Addr) error
+	reached      func(netip.Addr)
 }
 
 // RoundTrip sends a request.
@@ -114,6 +137,7 @@ func (p *proxied) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err := p.judge(a.Unmap()); err != nil {
 			return nil, err
 		}
+		p.reached(a.Unmap()) // any of them may be the one that the proxy takes
 	}
 	return p.by.RoundTrip(req)
 }
@@ -190,7 +214,7 @@ func (r *registryRoad) again(by *http.Client, ctx context.Context, to *url.URL, 
 // registry names; it sends us nowhere.
 func (r *registryRoad) tokens(req *http.Request) (*http.Response, error) {
 	by := r.other
-	if r.local.Load() { // a registry on this machine has its server here, too
+	if r.isLocal() { // a registry on this machine has its server here, too
 		by = r.own
 	}
 	if r.isOwn != "" && strings.EqualFold(req.URL.Hostname(), r.isOwn) {

@@ -141,7 +141,8 @@ func TestAPublicRegistryDoesNotLeadIntoThePrivateNetwork(t *testing.T) {
 	require.NoError(t, r.judgeOther(netip.MustParseAddr("203.0.113.7")))
 	require.NoError(t, r.judgeOwn(netip.MustParseAddr("203.0.113.1")))
 	require.Error(t, r.judgeOther(netip.MustParseAddr("10.1.2.3")), "still")
-	require.NoError(t, r.judgeOwn(netip.MustParseAddr("10.0.0.1")))
+	r = newRegistryRoad("registry.example.org", nil)
+	r.reached(netip.MustParseAddr("10.0.0.1"))
 	require.NoError(t, r.judgeOther(netip.MustParseAddr("10.1.2.3")), "a private registry has private stores")
 	require.Error(t, r.judgeOther(netip.MustParseAddr("127.0.0.1")))
 	require.Error(t, r.judgeOwn(netip.MustParseAddr("169.254.169.254")))
@@ -190,4 +191,24 @@ func TestAChallengeIsRead(t *testing.T) {
 		scheme, params := parseChallenge(said)
 		require.Equal(t, want, []string{scheme, params["realm"], params["service"]}, said)
 	}
+}
+
+// Whoever owns the name of a registry may give it any addresses beside the one where it
+// answers: they may not open what is private to where it sends us.
+func TestAddressesOfARegistrysNameThatNobodyReachedOpenNothing(t *testing.T) {
+	private, public, here := netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("203.0.113.5"), netip.MustParseAddr("127.0.0.1")
+	r := newRegistryRoad("evil.example", nil)
+	defer r.close()
+	for _, a := range []netip.Addr{private, here, public} { // looked at before each is tried
+		require.NoError(t, r.judgeOwn(a))
+	}
+	require.ErrorIs(t, r.judgeOther(private), errGuarded)
+	require.False(t, r.isLocal())
+
+	r.reached(here)
+	require.True(t, r.isLocal())
+	require.NoError(t, r.judgeOther(private), "it is a registry of this network")
+	r.reached(public)
+	require.ErrorIs(t, r.judgeOther(private), errGuarded, "it is one of the world, too")
+	require.False(t, r.isLocal())
 }
