@@ -330,19 +330,14 @@ func registryPattern(s string) (string, string) {
 			return "", hint
 		}
 	}
-	if host, _, _ := strings.Cut(s, "/"); host == "**" || !strings.ContainsAny(host, ".:*") && host != "localhost" {
+	host, _, _ := strings.Cut(s, "/")
+	if strings.Contains(host[strings.LastIndex(host, ".")+1:], "*") { // ghcr.io* would be ghcr.io.example.org, too
+		return "", "a pattern whose host ends in a name, such as *.example.org/**; " + hint
+	}
+	if host == "**" || !strings.ContainsAny(host, ".:*") && host != "localhost" {
 		return "", "a pattern that begins with a registry, such as docker.io/library/nginx; names are compared whole"
 	}
-	if host, _, _ := strings.Cut(s, "/"); host != "*" && strings.Contains(lastLabel(host), "*") {
-		return "", "a registry that ends as it does, such as ghcr.io/our-team/*: who has ghcr.io.example would match, too"
-	}
 	return s, ""
-}
-
-// lastLabel is what of a registry's name comes after its last dot, without the port.
-func lastLabel(host string) string {
-	name, _, _ := strings.Cut(host, ":")
-	return name[strings.LastIndex(name, ".")+1:]
 }
 
 var capabilityWord = regexp.MustCompile(`^[A-Z][A-Z_]+$`)

@@ -46,7 +46,7 @@ func (t *Tally) Enough() bool { return t.Rule.Threshold > 0 && len(t.Signers) >=
 
 // Refusal is why it may not, with the places that were asked; nil where it may.
 func (t *Tally) Refusal(image string, asked []string) *ring.Refusal {
-	const hint = "sign the image by its digest, or change the rule on this host; gitring policy explain images.signatures shows it"
+	const hint = "sign the image by its digest, or change images.signatures of this host's policy"
 	switch {
 	case t.Enough():
 		return nil
