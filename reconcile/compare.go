@@ -128,6 +128,12 @@ func secretsMoved(a, b string) (names []string) {
 	return names
 }
 
+// markedText is a field as text, with its sealed values as they stand in texts.
+func markedText(v reflect.Value) string {
+	text, _ := json.Marshal(v.Interface()) // a spec can be written
+	return strings.ReplaceAll(string(text), `\u001b`, ring.SealMark)
+}
+
 // keysMoved names the keys whose value differs, and the secrets where it is theirs.
 func keysMoved(word string, a, b map[string]string) []string {
 	if maps.Equal(a, b) {

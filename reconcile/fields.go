@@ -158,9 +158,14 @@ func versionDifferences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s
 	add("app.leaders", leadersMoved(oldApp, newApp, b)...)
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i, name := range specFields {
-		if name != "" && !sameField(x.Field(i), y.Field(i)) {
-			add("spec."+name, cmp.Or(composeKeys[name], name))
+		if name == "" || sameField(x.Field(i), y.Field(i)) {
+			continue
 		}
+		says := secretsMoved(markedText(x.Field(i)), markedText(y.Field(i)))
+		if len(says) == 0 {
+			says = []string{cmp.Or(composeKeys[name], name)}
+		}
+		add("spec."+name, says...)
 	}
 	return out
 }

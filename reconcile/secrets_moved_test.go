@@ -32,4 +32,21 @@ func TestAPlanSaysWhichSecretChangedAndNothingOfIt(t *testing.T) {
 	} {
 		require.Equal(t, tt.want, keysMoved("env", tt.from, tt.to), name)
 	}
+	// So does a change of what is no variable and no label.
+	for name, spec := range map[string]func(pw string) ring.Spec{
+		"command":    func(pw string) ring.Spec { return ring.Spec{Command: []string{"run", "--password=" + pw}} },
+		"entrypoint": func(pw string) ring.Spec { return ring.Spec{EntrypointText: "run --password=" + pw} },
+		"healthcheck": func(pw string) ring.Spec {
+			return ring.Spec{Healthcheck: &ring.Healthcheck{Test: []string{"CMD", "ask", pw}}}
+		},
+		"logging": func(pw string) ring.Spec {
+			return ring.Spec{Logging: &ring.Logging{Options: map[string]string{"token": pw}}}
+		},
+		"post_start": func(pw string) ring.Spec { return ring.Spec{PostStart: []ring.Hook{{Command: []string{"run", pw}}}} },
+	} {
+		app := &ring.App{Name: "shop"}
+		before, after, other := ring.Service{Spec: spec(pw("1"))}, ring.Service{Spec: spec(pw("2"))}, ring.Service{Spec: spec("x" + pw("2"))}
+		require.Equal(t, "secret PW of shop/db.enc.env changed", Differs(app, &before, app, &after), name)
+		require.NotContains(t, Differs(app, &before, app, &other), "secret", name)
+	}
 }

@@ -402,6 +402,7 @@ func (w *world) calls() api.Calls {
 			w.did("approve %s: %s", r.Commit, r.Reason)
 			return nil
 		},
+		RefreshSecrets: func(context.Context, api.Peer, api.SecretRefreshRequest) ([]api.SecretNow, error) { return nil, nil },
 		Refresh: func(_ context.Context, _ api.Peer, r api.RefreshRequest) ([]api.ImageNow, error) {
 			w.did("refresh %s/%s: %s", r.App, r.Service, r.Reason)
 			return nil, nil
