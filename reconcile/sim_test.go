@@ -1055,6 +1055,21 @@ func TestSimulationOfFronts(t *testing.T) {
 	}
 }
 
+// TestSimulationOfCanaries plays scenarios whose versions come in steps, and those that were red
+// once: 577 for a share of what had failed and ended, beside an old one that was not ready.
+func TestSimulationOfCanaries(t *testing.T) {
+	t.Setenv("GITRING_SIM_WIDE", extraCanaries)
+	seeds := []int64{577}
+	for seed := int64(1); seed <= 60; seed++ {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
+		if err, log := simulate(seed, 400); err != nil {
+			t.Fatalf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d WIDE=%s", seed, err, log, seed, extraCanaries)
+		}
+	}
+}
+
 // TestSimulationReplays holds the promise that a seed is the whole story.
 func TestSimulationReplays(t *testing.T) {
 	for seed := int64(1); seed <= 20; seed++ {

@@ -268,7 +268,8 @@ func (t *Pass) seatSomebody(v *service, seats []seat, queues bool) {
 	switch {
 	case seatThose(func(s *seat) bool { return green(s) && s.reached && !t.standsBy(v, s.in) }): // what failed comes after it
 	case seatThose(func(s *seat) bool { return green(s) && s.reached }), queues:
-	case seatThose(func(s *seat) bool { return s.stays }): // what is green is reached first
+	case seatThose(func(s *seat) bool { return s.stays && !t.standsBy(v, s.in) }): // what is green is reached first
+	case seatThose(func(s *seat) bool { return s.stays }):
 	case seatThose(func(s *seat) bool { return green(s) && !t.standsBy(v, s.in) }), seatThose(green):
 	case seatThose(func(s *seat) bool { return runs(s) && !s.in.down && s.in.Version != v.target.Version }): // nobody knows its checks
 	default:
