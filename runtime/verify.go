@@ -106,10 +106,11 @@ func (d *Docker) verifyByKeys(ctx context.Context, a ring.Action, rule *imagesig
 	if err != nil {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: fmt.Errorf("%s: %w", cannot, err)}
 	}
-	tally := &imagesign.Tally{Rule: rule, Digest: digest}
+	var tally *imagesign.Tally
 	var asked []string
 	var away error
 	for _, h := range registryHosts(ctx, domain, conf) {
+		tally = &imagesign.Tally{Rule: rule, Digest: digest} // what two places have is not counted twice
 		s, err := d.askHost(ctx, h, creds, reference.Path(name), digest, tally)
 		if tally.Enough() {
 			return d.signed(a, tally), nil
