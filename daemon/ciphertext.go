@@ -47,7 +47,11 @@ type cipherEntry struct {
 }
 
 func (e *cipherEntry) id() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", e.Sum, e.Source, e.App, e.File))
+	of := fmt.Appendf(nil, "%q %q %q %q", e.Sum, e.Source, e.App, e.File)
+	if e.From == ring.FromProvider { // one reference may be the value of several variables
+		of = fmt.Appendf(of, " %q", slices.Sorted(maps.Keys(e.MACs)))
+	}
+	sum := sha256.Sum256(of)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -60,8 +60,14 @@ func (o openerFor) rememberProvided(r manifest.SecretRef, of askedFor, v manifes
 		return
 	}
 	e := cipherEntry{From: ring.FromProvider, Source: r.Source, App: r.App, File: r.Ref, MACs: map[string][]string{r.Name: {v.MAC}}}
-	if newest := o.kept.provided(r.Ref, r.App); len(newest) > 0 && newest[0].has(ring.Sealed{App: r.App, File: r.Ref, Name: r.Name, MAC: v.MAC}) && newest[0].Source == r.Source {
-		return
+	for _, newest := range o.kept.provided(r.Ref, r.App) { // of the variable: another one may have the same reference
+		if _, is := newest.MACs[r.Name]; !is || newest.Source != r.Source {
+			continue
+		}
+		if newest.has(ring.Sealed{App: r.App, File: r.Ref, Name: r.Name, MAC: v.MAC}) {
+			return
+		}
+		break
 	}
 	var body []byte
 	if o.providers.of[of.provider].Keep == config.KeepSealed {

@@ -488,3 +488,35 @@ func TestAnAppWithManyReferencesKeepsNoOtherWaiting(t *testing.T) {
 		require.True(t, known, waits)
 	})
 }
+
+func TestOneReferenceMayHaveSeveralNames(t *testing.T) {
+	for _, keep := range []string{config.KeepSealed, config.KeepNone} {
+		t.Run(keep, func(t *testing.T) {
+			vault, dir := vaultOf(t, func(p *config.SecretProvider) { p.Keep = keep })
+			says(t, dir, "secret/shop/db", canary+"-1")
+			h := newProviderHost(t, vault)
+			tree := fstest.MapFS{"shop/compose.yaml": file(`x-gitring: {secrets: {A: "vault:secret/shop/db", B: "vault:secret/shop/db"}}
+services: {db: {image: "db:1", pull_policy: never, environment: {A: "${A}", B: "x${B}"}}}
+`)}
+			h.look(older, tree)
+			h.asked()
+			db, _ := h.app(h.look(older, tree), "shop").Service("db")
+			require.Equal(t, canary+"-1", h.opened(db.Spec.Environment["A"]))
+			require.Equal(t, "x"+canary+"-1", h.opened(db.Spec.Environment["B"]))
+			kept := func() int {
+				files, err := filepath.Glob(filepath.Join(h.d.cfg.State, "ciphertext", "*"))
+				require.NoError(t, err)
+				return len(files)
+			}
+			was := kept()
+			for _, sha := range []ring.SHA{nextSHA, older, nextSHA} {
+				h.memory = manifest.Memory{}
+				h.look(sha, tree)
+			}
+			require.Equal(t, was, kept(), "nothing is kept anew where nothing changed")
+			values, err := h.d.valuesOf("shop")
+			require.NoError(t, err)
+			require.Contains(t, values, canary+"-1", "it is struck out of logs")
+		})
+	}
+}
