@@ -230,9 +230,17 @@ func (a *appReader) hostEnvOf(folder string, files map[string][]byte) *hostEnv {
 	return h
 }
 
-// renameByHost lets the host's .env name the app, where gitring.yaml does not.
+// renameByHost lets the host's .env name the app, where gitring.yaml does not. Nobody else may
+// by now: the values of the folder of one app would be those of another.
 func (a *appReader) renameByHost() {
 	if _, says := a.host.files[dotEnv]; !says || a.from.name != "" {
+		return
+	}
+	name, at := a.vars.control(projectVariable)
+	if of, _ := a.host.variables(dotEnv, false); name != "" && name != a.name && name != of[projectVariable] {
+		a.faults.add(ring.BadValue, at, "write the name itself, with name: in gitring.yaml or in the Compose file",
+			"COMPOSE_PROJECT_NAME is made of values that the host has for the app, and they are found by its name")
+		a.nameLost = true
 		return
 	}
 	a.projectName(a.vars)
