@@ -75,18 +75,21 @@ func WrittenApp(a App) string {
 // AskedVersion names what a pinned plan of an app asks, whichever commit asked and on
 // whichever line it says so. What runs stands in the versions of the services.
 func AskedVersion(a *App) Version {
-	asked := struct {
-		Services []Service  `json:"services"`
-		After    []AfterApp `json:"after,omitempty"`
-		NoPrune  bool       `json:"no_prune,omitempty"`
-		Drift    string     `json:"drift,omitempty"`
-		Hold     *Hold      `json:"hold,omitempty"`
-	}{Services: slices.Clone(a.Services), After: a.After, NoPrune: a.NoPrune, Drift: a.Drift, Hold: a.Hold}
-	for i := range asked.Services {
-		s := &asked.Services[i]
+	sum := sha256.New()
+	put := json.NewEncoder(sum) // writes each value on a line of its own
+	var s Service
+	for i := range a.Services {
+		s = a.Services[i]
 		s.Spec, s.Written, s.Image, s.Changed, s.Composed, s.File, s.Line = Spec{}, "", Image{}, "", nil, "", 0
+		_ = put.Encode(&s) // a hash takes all, and a service can be written
 	}
-	return Version("1:" + hash(asked)[:16])
+	_ = put.Encode(struct {
+		After   []AfterApp `json:"after,omitempty"`
+		NoPrune bool       `json:"no_prune,omitempty"`
+		Drift   string     `json:"drift,omitempty"`
+		Hold    *Hold      `json:"hold,omitempty"`
+	}{a.After, a.NoPrune, a.Drift, a.Hold})
+	return Version("1:" + hex.EncodeToString(sum.Sum(nil))[:16])
 }
 
 // VersionOf is the version of s, a service of a, with pin p. Networks enter by
