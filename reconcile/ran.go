@@ -93,6 +93,9 @@ func (t *Pass) earlierRunSays(v *service, in *instance, run ring.JobRun) string 
 	if v.want.Kind == ring.JobK && t.jobOf(v, run).Timeout == 0 {
 		says += say("; it has no timeout: gitring logs %[1]s tells what it does, and gitring rollout abort %[1]s --reason '…', or job: {replace: true} in a newer commit, stops it", v.id)
 	}
+	if v.want.Kind == ring.Worker && run.Job.Timeout == 0 {
+		says += say("; it has no timeout: gitring logs %s tells what it does, and docker stop %s ends it", v.id, in.Name)
+	}
 	return says
 }
 

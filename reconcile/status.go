@@ -492,6 +492,9 @@ func (t *Pass) steadyPhase(v *service, progress string) (ring.Phase, ring.Reason
 	if phase, why := t.livePhase(v); phase != "" {
 		return phase, why
 	}
+	if why := t.outlastingRun(v); !why.None() { // of the same version, so no rollout waits for it
+		return ring.PhasePending, why
+	}
 	if t.isSettled(v) {
 		if v.missing != "" {
 			return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: progress + "; " + v.missing}
