@@ -84,7 +84,7 @@ func newProviders(c *config.Config, log *slog.Logger) (*providers, error) {
 		return nil, nil
 	}
 	p := &providers{
-		of: map[string]provider{}, host: c.Host, run: program.Output, now: time.Now, log: log, changed: func() {},
+		of: map[string]provider{}, host: c.Host, run: runOwned, now: time.Now, log: log, changed: func() {},
 		slots: make(chan struct{}, providersAtOnce), wake: make(chan struct{}, 1),
 		all: map[askedFor]*answered{}, inUse: map[string]map[string][]string{}, turns: map[string]int{},
 	}
@@ -96,6 +96,14 @@ func newProviders(c *config.Config, log *slog.Logger) (*providers, error) {
 		p.of[name] = provider{says, env}
 	}
 	return p, nil
+}
+
+// runOwned runs a program that nobody else can have replaced.
+func runOwned(ctx context.Context, c program.Call) ([]byte, error) {
+	if err := disk.OwnProgram(c.Argv[0], os.Geteuid()); err != nil {
+		return nil, err
+	}
+	return program.Output(ctx, c)
 }
 
 // providerEnv is the whole environment of a provider: PATH, HOME and the lines of its file.

@@ -520,3 +520,16 @@ services: {db: {image: "db:1", pull_policy: never, environment: {A: "${A}", B: "
 		})
 	}
 }
+
+func TestAProviderThatOthersCanWriteIsNotRun(t *testing.T) {
+	vault, dir := vaultOf(t)
+	says(t, dir, "secret/shop/db", canary)
+	require.NoError(t, os.Chmod(vault.Exec[0], 0o777))
+	h := newProviderHost(t, vault)
+	h.look(older, fstest.MapFS{"shop/compose.yaml": file(shopFile)})
+	due, _ := h.d.secrets.providers.dueUpTo(10)
+	require.Len(t, due, 1)
+	_, err := h.d.secrets.providers.ask(t.Context(), due[0])
+	require.ErrorContains(t, err, vault.Exec[0])
+	require.Zero(t, callsOf(t, dir))
+}
