@@ -154,7 +154,7 @@ func TestAProofOfWhatRunsIsCheckedWithNothingElseThere(t *testing.T) {
 	code, p = proofChecked(t, dir, "--check", "small.json", "--allowed-signers", "allowed_signers")
 	require.Equal(t, 0, code, p.Faults)
 	require.Less(t, p.Chain.Commits, 41)
-	require.Greater(t, p.Chain.Commits, 5)
+	require.Positive(t, p.Chain.Commits)
 	require.Contains(t, strings.Join(p.LeftOut, "\n"), "Whoever checks has to know that one")
 
 	// The container by its name, and the same of the service beside it.
