@@ -292,6 +292,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	l.pulse.begin(l.steadyNow())
 	l.work.Go(func() { l.pulse.run(ctx, l.steadyNow) })
 	facts, err := l.Memory.Facts(ctx)
+	if ctx.Err() != nil {
+		return nil // it was ended before it began
+	}
 	if err != nil {
 		return err
 	}
