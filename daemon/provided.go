@@ -183,7 +183,7 @@ func (s *secretFiles) askedAgain(v ring.Sealed) (string, error) {
 	if r != nil {
 		return "", errors.New(r.Says)
 	}
-	value, err := s.providers.now1(of)
+	value, err := s.providers.askNow(of)
 	if err != nil {
 		return "", err
 	}
@@ -193,8 +193,8 @@ func (s *secretFiles) askedAgain(v ring.Sealed) (string, error) {
 	return value, nil
 }
 
-// now1 asks a provider at once, for who waits.
-func (p *providers) now1(of askedFor) (string, error) {
+// askNow asks a provider at once, for who waits.
+func (p *providers) askNow(of askedFor) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(p.of[of.provider].Timeout)+providerPatience)
 	defer cancel()
 	_, err := p.ask(ctx, of)

@@ -171,11 +171,11 @@ func (p *providers) checked(app, written string) (askedFor, *ring.Refusal) {
 	if !slices.ContainsFunc(patterns, func(pattern string) bool { return fitsRef(pattern, ref) }) {
 		return refuse("name what lies below "+strings.Join(patterns, " or ")+", or add to secrets.providers."+name+".refs on the host", "app %s may not ask provider %s for %s", app, name, ref)
 	}
-	of1 := askedFor{provider: name, ref: ref}
+	to := askedFor{provider: name, ref: ref}
 	if slices.ContainsFunc(of.Exec, func(arg string) bool { return strings.Contains(arg, "{app}") }) {
-		of1.app = app
+		to.app = app
 	}
-	return of1, nil
+	return to, nil
 }
 
 // begun is what is known of a reference before its provider was asked.
@@ -246,7 +246,7 @@ func (p *providers) uses(source string, byApp map[string][]string) {
 	p.poke()
 }
 
-// of the references of an app, sorted and once each.
+// ofApp are the references of an app, sorted and once each.
 func (p *providers) ofApp(app string) (all []askedFor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
