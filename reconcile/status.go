@@ -194,12 +194,14 @@ func (t *Pass) syncState(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Re
 	}
 	var held, stopped, applying, rolling, degraded ring.Reason
 	staging := t.waved[src.Name]
-	var behind, blocked ring.Reason // what waits for another app: that one's own reason comes first
+	var behind, blocked, idle ring.Reason // what waits for another app or service: that one's own reason comes first
 	for i := range st.Apps {
 		a := &st.Apps[i]
 		if a.Health == ring.Held {
 			firstReason(&held, ring.Reason{Code: a.Code, On: a.On, Says: a.Reason}, "app ", a.Name, ": ")
-			continue
+			if a.Code == ring.WhyHeldInFile || !t.withheldReason(a.Name).None() {
+				continue // nothing of it goes on
+			}
 		}
 		switch why := t.stagingOf(a.Name); {
 		case a.Refusal != nil:
@@ -217,12 +219,20 @@ func (t *Pass) syncState(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Re
 		}
 		for j := range a.Services {
 			s := &a.Services[j]
+			var waits ring.Sync
+			if !isHalted(s) && (isWorking(s) || isBad(s)) {
+				waits = t.standsBehind(t.viewOf(a, j))
+			}
 			switch {
-			case isHalted(s) && !t.isSuperseding(a.Name):
+			case isHalted(s) && s.Phase != ring.PhaseFailed && !t.isSuperseding(a.Name):
 				firstReason(&stopped, s.Why(), a.Name, "/", s.Name, " ")
+			case waits == ring.SyncDegraded: // what it waits for is told first
+				firstReason(&blocked, s.Why(), a.Name, "/", s.Name, " ")
+			case waits == ring.SyncHeld:
+				firstReason(&idle, s.Why(), a.Name, "/", s.Name, " ")
 			case isWorking(s):
 				firstReason(&applying, s.Why(), a.Name, "/", s.Name, " ")
-				if s.Rollout != nil {
+				if s.Rollout != nil || s.Kind == ring.JobK && s.Phase == ring.PhaseProgressing {
 					firstReason(&rolling, s.Why(), a.Name, "/", s.Name, " ")
 				}
 			case isBad(s):
@@ -230,8 +240,11 @@ func (t *Pass) syncState(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Re
 			}
 		}
 	}
+	if stopped = cmp.Or(stopped, idle); held.None() && !stopped.None() {
+		held = src.orElse(stopped)
+	}
 	switch {
-	case held.None(): // else other apps go on, and what comes to an end is waited for
+	case held.None(): // else the others go on, and what comes to an end is waited for
 	case !staging.None():
 		return ring.SyncStaging, src.orElse(staging)
 	case !rolling.None():
@@ -241,8 +254,6 @@ func (t *Pass) syncState(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Re
 	}
 	staging, degraded = cmp.Or(staging, behind), cmp.Or(degraded, blocked)
 	switch {
-	case !stopped.None():
-		return ring.SyncHeld, src.orElse(stopped)
 	case !staging.None():
 		return ring.SyncStaging, src.orElse(staging)
 	case !applying.None():
@@ -304,6 +315,24 @@ func isBad(s *ring.ServiceStatus) bool {
 // waits for this host to be mended goes on by itself.
 func isHalted(s *ring.ServiceStatus) bool {
 	return s.Rollout != nil && s.Rollout.Phase == ring.RolloutPaused && s.Phase != ring.PhaseDegraded
+}
+
+// standsBehind says what a service waits for, at whatever distance, where no step that is under way
+// lets it begin: one that failed (SyncDegraded), or that a person has in their hands (SyncHeld).
+func (t *Pass) standsBehind(v *service) ring.Sync {
+	met := map[*service]bool{}
+	for v != nil && !v.waits.None() && !met[v] {
+		met[v] = true
+		on := t.views[v.waits.On]
+		switch {
+		case v.waits.Dead, on != nil && v.waits.Code == ring.WhyTransferPending && t.blocked[on.app.Name]:
+			return ring.SyncDegraded
+		case on != nil && (stateOf(t, on) == Held || stateOf(t, on) == Paused):
+			return ring.SyncHeld
+		}
+		v = on
+	}
+	return ""
 }
 
 // isSuperseding reports whether a newer plan of an app is on its way into force: what
