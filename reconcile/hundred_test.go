@@ -1,3 +1,7 @@
+// The engine's client is not compiled for scripts/race.sh.
+
+//go:build !loop
+
 package reconcile
 
 import (
