@@ -122,6 +122,8 @@
 //	vouch         a signed commit that answers for others
 //	unanswered    those nobody answers for
 //	images        a bot that may change images alone
+//	images_env    and their tags in .env
+//	images_use    where nothing but images uses these
 //
 // For people:
 //

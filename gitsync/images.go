@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func (v *verification) imagesOnly(p *parsed, id identity, grants []Binding) (*ri
 	}
 	for _, c := range changes {
 		covering := slices.DeleteFunc(slices.Clone(grants), func(b Binding) bool { return !b.covers(c.path) })
-		why, refusal, err := v.movesImages(c, covering)
+		why, refusal, err := v.movesImages(p, c, covering)
 		if refusal != nil || err != nil {
 			return refusal, err
 		}
@@ -45,7 +46,7 @@ func (v *verification) imagesOnly(p *parsed, id identity, grants []Binding) (*ri
 }
 
 // movesImages is why a change is more than that; "" when it is not.
-func (v *verification) movesImages(c change, grants []Binding) (why string, _ *ring.Refusal, _ error) {
+func (v *verification) movesImages(p *parsed, c change, grants []Binding) (why string, _ *ring.Refusal, _ error) {
 	if c.old.name == "" || c.new.name == "" || c.old.mode != c.new.mode || !c.new.mode.IsRegular() {
 		return "is added, removed or made something else", nil, nil
 	}
@@ -63,6 +64,9 @@ func (v *verification) movesImages(c change, grants []Binding) (why string, _ *r
 			return "is no file of at most 1 MiB", nil, nil
 		}
 		texts[i] = string(body)
+	}
+	if path.Base(c.path) == dotEnv {
+		return v.movesVariables(p, c.path, texts[0], texts[1], grants)
 	}
 	return imageMoves(texts[0], texts[1], grants), nil, nil
 }

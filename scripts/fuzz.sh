@@ -3,7 +3,7 @@
 # takes one at a time. Then the differential tests, each with MUTATIONS changed
 # commits and landings (100,000), which print their verdicts by code and how many of the
 # refused commits git would have taken; SEED begins elsewhere, and a failure names its own.
-# Last, 20,000 changed encrypted files against sops.
+# Then 10,000 changed texts of role images. Last, 20,000 changed encrypted files against sops.
 #
 #   scripts/fuzz.sh [30s]
 set -euo pipefail
@@ -21,6 +21,10 @@ mutations=${MUTATIONS:-100000}
 step "$mutations mutated commits and landings against git"
 GITRING_MUTATIONS=$mutations GITRING_LANDINGS=$mutations GITRING_SEED=${SEED:-1} \
 	go test -v -count=1 -timeout 0 -run '^(TestNothingIsAcceptedThatGitRefuses|TestNoMutatedLandingIsAcceptedThatHoldsUnsignedContent)$' ./gitsync
+
+step "10000 changed Compose files and .env of role images"
+GITRING_IMAGE_MUTATIONS=10000 \
+	go test -v -count=1 -timeout 0 -run '^(TestNothingPassesThatIsMoreThanAMove|TestNothingInEnvPassesThatIsMoreThanATag)$' ./gitsync
 
 scripts/sops.sh
 step "20000 changed encrypted files against sops"
