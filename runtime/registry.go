@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -164,6 +165,10 @@ var (
 		"access to the resource is denied", "pull access denied", "no basic auth credentials",
 		"unauthorized: ", "authentication required", "incorrect username or password",
 	}
+	// bareDenial is all that some registries say, of images that are private or not there.
+	bareDenial = regexp.MustCompile(`": (denied|unauthorized)\b`)
+	// statusNo is a status that the engine did not understand the body of, or hands on as it is.
+	statusNo = regexp.MustCompile(`(?:unexpected (?:http )?status\b.*:|error parsing http) (401|403|404) `)
 )
 
 // registrySaysNo is "not found" or "denied" when that is what the registry
@@ -172,8 +177,8 @@ func registrySaysNo(err error) string {
 	if away(err) || limits(err) {
 		return ""
 	}
+	text := strings.ToLower(err.Error())
 	says := func(words []string) bool {
-		text := strings.ToLower(err.Error())
 		for _, w := range words {
 			if strings.Contains(text, w) {
 				return true
@@ -181,10 +186,14 @@ func registrySaysNo(err error) string {
 		}
 		return false
 	}
+	status := ""
+	if m := statusNo.FindStringSubmatch(text); m != nil {
+		status = m[1]
+	}
 	switch {
-	case cerrdefs.IsUnauthorized(err), cerrdefs.IsPermissionDenied(err), says(saysDenied):
+	case cerrdefs.IsUnauthorized(err), cerrdefs.IsPermissionDenied(err), says(saysDenied), bareDenial.MatchString(text), status == "401", status == "403":
 		return "denied"
-	case cerrdefs.IsNotFound(err), says(saysNotFound):
+	case cerrdefs.IsNotFound(err), says(saysNotFound), status == "404":
 		return "not found"
 	}
 	return ""
