@@ -64,7 +64,7 @@ func (b *bench) hundredApps(ctx context.Context) (took time.Duration, err error)
 	if err := b.hundredLooks(ctx, d, p); err != nil {
 		return 0, err
 	}
-	return took, b.pushAmongHundred(ctx, d, r)
+	return took, b.pushAmongHundred(ctx, d, p, r)
 }
 
 // first pushes all apps at once, and returns how long it took until each ran.
@@ -160,7 +160,7 @@ func (b *bench) hundredLooks(ctx context.Context, d *daemon, p *proxy) error {
 }
 
 // pushAmongHundred pushes a change of one app where many are in force.
-func (b *bench) pushAmongHundred(ctx context.Context, d *daemon, r *repo) error {
+func (b *bench) pushAmongHundred(ctx context.Context, d *daemon, p *proxy, r *repo) error {
 	b.note("pushes of one change among %d apps", b.apps)
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
@@ -175,8 +175,12 @@ func (b *bench) pushAmongHundred(ctx context.Context, d *daemon, r *repo) error 
 	rig := &pushRig{daemon: d, repo: r, n: 1}
 	var took, floor spread
 	for i := range min(b.pushes, 8) {
+		before := time.Now()
 		one, _, err := b.onePush(ctx, rig, heard)
 		if err != nil {
+			return err
+		}
+		if err := b.trace(p, fmt.Sprintf("push-among-%d", i), before); err != nil {
 			return err
 		}
 		took = append(took, one)
