@@ -158,18 +158,18 @@ func (j Judge) Plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 	rules := j.Here()
 	p.Decisions, p.Policy = nil, rules.Hash()
 	others := j.Beside(p.Source, p.Apps)
-	j.leaveOutRefused(p.Apps, &others)
+	judged := j.judgeApps(p.Apps, &others)
+	if slices.ContainsFunc(judged, appJudged.refused) { // else nothing is left out, and this counts
+		j.leaveOutRefused(p.Apps, &others)
+		judged = j.judgeApps(p.Apps, &others)
+	}
 	var carried []ring.App
 	var all []*ring.Refusal
-	for _, a := range p.Apps {
-		found, unbuilt := j.Findings(&a, others.Of(policy.HolderOf(&a)))
+	for i, a := range p.Apps {
+		found, refusals := judged[i].found, judged[i].refusals
 		p.Decisions = append(p.Decisions, decisionsOf(&a, found)...)
-		refusals, powers := sentences(&a, found)
-		if unbuilt != nil {
-			refusals = []*ring.Refusal{unbuilt}
-		}
 		if len(refusals) == 0 {
-			a.Powers = powers
+			a.Powers = judged[i].powers
 			notes, beside := notesOf(found)
 			a.Notes = append(slices.Clip(a.Notes), notes...)
 			carried = append(carried, a)
@@ -200,6 +200,30 @@ func (j Judge) Plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 		}
 	}
 	return all
+}
+
+// appJudged is what the policy says of an app.
+type appJudged struct {
+	found    []policy.Finding
+	refusals []*ring.Refusal
+	powers   []string
+}
+
+func (a appJudged) refused() bool { return len(a.refusals) > 0 }
+
+// judgeApps judges each app beside what others have.
+func (j Judge) judgeApps(apps []ring.App, w *policy.Whose) []appJudged {
+	out := make([]appJudged, len(apps))
+	for i := range apps {
+		a := &apps[i]
+		found, unbuilt := j.Findings(a, w.Of(policy.HolderOf(a)))
+		out[i].found = found
+		out[i].refusals, out[i].powers = sentences(a, found)
+		if unbuilt != nil {
+			out[i].refusals = []*ring.Refusal{unbuilt}
+		}
+	}
+	return out
 }
 
 // leaveOutRefused takes out what apps ask for that are refused for it: their mounts, and

@@ -7,6 +7,7 @@ import (
 	"path"
 	"reflect"
 	"strconv"
+	"sync"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -166,45 +167,83 @@ func bodySaid(body []byte, ok bool) string {
 // copied is a value that shares nothing with v which could be written: slices, maps and what pointers lead to are
 // made anew. Values of unexported fields are shared where they are not plain; nothing writes to those.
 func copied[T any](v T) T {
-	return deepCopy(reflect.ValueOf(&v).Elem()).Interface().(T)
+	own(reflect.ValueOf(&v).Elem())
+	return v
 }
 
-func deepCopy(v reflect.Value) reflect.Value {
-	out := reflect.New(v.Type()).Elem()
+// own makes anew what v leads to; v can be set, and is nobody else's.
+func own(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			out = reflect.New(v.Type().Elem())
-			out.Elem().Set(deepCopy(v.Elem()))
+			to := reflect.New(v.Type().Elem())
+			to.Elem().Set(v.Elem())
+			own(to.Elem())
+			v.Set(to)
 		}
 	case reflect.Slice:
 		if !v.IsNil() {
-			out = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-			for i := range v.Len() {
-				out.Index(i).Set(deepCopy(v.Index(i)))
-			}
-		}
-	case reflect.Map:
-		if !v.IsNil() {
-			out = reflect.MakeMapWithSize(v.Type(), v.Len())
-			for key, val := range v.Seq2() {
-				out.SetMapIndex(key, deepCopy(val))
-			}
+			all := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(all, v)
+			ownEach(all)
+			v.Set(all)
 		}
 	case reflect.Array:
-		out.Set(v)
-		for i := range v.Len() {
-			out.Index(i).Set(deepCopy(v.Index(i)))
+		ownEach(v)
+	case reflect.Map:
+		if !v.IsNil() {
+			all := reflect.MakeMapWithSize(v.Type(), v.Len())
+			one := reflect.New(v.Type().Elem()).Elem()
+			for each := v.MapRange(); each.Next(); {
+				one.SetIterValue(each)
+				own(one)
+				all.SetMapIndex(each.Key(), one)
+			}
+			v.Set(all)
 		}
 	case reflect.Struct:
-		out.Set(v)
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				out.Field(i).Set(deepCopy(v.Field(i)))
-			}
+		for _, i := range leading(v.Type()) {
+			own(v.Field(i))
 		}
-	default:
-		out.Set(v)
 	}
+}
+
+// ownEach is own for all elements of a slice or an array.
+func ownEach(v reflect.Value) {
+	if !leads(v.Type().Elem()) {
+		return
+	}
+	for i := range v.Len() {
+		own(v.Index(i))
+	}
+}
+
+// leads reports whether values of a type lead to others that could be written.
+func leads(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return true
+	case reflect.Array:
+		return leads(t.Elem())
+	case reflect.Struct:
+		return len(leading(t)) > 0
+	}
+	return false
+}
+
+var leadingFields sync.Map // []int by reflect.Type
+
+// leading are the exported fields of a struct that lead to other values.
+func leading(t reflect.Type) []int {
+	if known, ok := leadingFields.Load(t); ok {
+		return known.([]int)
+	}
+	var out []int
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() && leads(f.Type) {
+			out = append(out, i)
+		}
+	}
+	leadingFields.Store(t, out)
 	return out
 }

@@ -83,6 +83,9 @@ func (w *walker) below(at spot, v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				continue // most are: a path is made for none of them
+			}
 			f := v.Type().Field(i)
 			if !f.IsExported() {
 				continue

@@ -351,12 +351,12 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// pauseFor lets d pass before the next look, and takes the ends of steps meanwhile. The end
-// of a stop cuts it short: its service may have nothing that runs until the next look.
+// pauseFor lets d pass before the next look, and takes the ends of steps meanwhile. The end of
+// a step that something waits for cuts it short.
 func (l *Loop) pauseFor(ctx context.Context, d time.Duration, ended []ending) []ending {
 	t := time.NewTimer(d)
 	defer t.Stop()
-	for !slices.ContainsFunc(ended, func(e ending) bool { return e.action.Kind == ring.DoStop }) {
+	for !slices.ContainsFunc(ended, isAwaited) {
 		select {
 		case e := <-l.ended:
 			ended = append(ended, e)
@@ -367,6 +367,16 @@ func (l *Loop) pauseFor(ctx context.Context, d time.Duration, ended []ending) []
 		}
 	}
 	return ended
+}
+
+// isAwaited reports whether what comes after a step waits for the next look: its service may have
+// nothing that runs until then, or its app comes into force by it.
+func isAwaited(e ending) bool {
+	switch e.action.Kind {
+	case ring.DoStop, ring.DoResolve, ring.DoVerify, ring.DoPull, ring.DoAdmit:
+		return true
+	}
+	return false
 }
 
 // takeEnds drains what happened meanwhile, so that one look serves it all, and one

@@ -101,15 +101,15 @@ func TestLoopTheTimeUntilAStepHasItsTurnIsNotTheVersions(t *testing.T) {
 }
 
 // A look that waited for the engine has the next one wait as long; the service that a
-// stop left empty does not wait with it.
-func TestLoopLooksAtOnceWhenAStopEnds(t *testing.T) {
+// stop left empty does not wait with it, nor an app that has all it needs to come into force.
+func TestLoopLooksAtOnceWhenAnAwaitedStepEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
 		l := New(Options{Host: "sim", Engine: h, Health: h, Memory: h, Log: slog.New(slog.DiscardHandler)}, nil)
 		for _, tt := range []struct {
 			kind ring.ActionKind
 			want time.Duration
-		}{{ring.DoStop, 100 * time.Millisecond}, {ring.DoCreate, time.Second}} {
+		}{{ring.DoStop, 100 * time.Millisecond}, {ring.DoResolve, 100 * time.Millisecond}, {ring.DoAdmit, 100 * time.Millisecond}, {ring.DoCreate, time.Second}} {
 			began := time.Now()
 			go func() {
 				time.Sleep(100 * time.Millisecond)
