@@ -63,3 +63,37 @@ func TestAProgramEndsWhenNobodyWaitsForIt(t *testing.T) {
 	_, err := Output(ctx, shell("sleep 1000"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
+
+func TestAnAnswerIsHowAProgramEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		want   Said
+	}{
+		"yes":               {"echo fine; echo other >&2", Said{Out: "fine\n", Err: "other\n"}},
+		"no":                {"echo bad >&2; exit 7", Said{Err: "bad\n", Exit: 7}},
+		"it reads":          {"read x; echo $x", Said{Out: "question\n"}},
+		"it has its folder": {"pwd", Said{Out: "/tmp\n"}},
+		"it floods":         {"head -c 100000 /dev/zero | tr '\\0' y", Said{Out: strings.Repeat("y", 1000)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := shell(c.script)
+			call.In, call.Dir, call.Most = "question\n", "/tmp", 1000
+			said, err := Answer(t.Context(), call)
+			require.NoError(t, err)
+			require.Equal(t, c.want, said)
+		})
+	}
+}
+
+func TestAProgramThatIsKilledGaveNoAnswer(t *testing.T) {
+	said, err := Answer(t.Context(), shell("echo before; kill -9 $$"))
+	require.ErrorContains(t, err, "ended with signal: killed")
+	require.Equal(t, "before\n", said.Out)
+	call := shell("echo before; sleep 1000")
+	call.Within = 300 * time.Millisecond
+	said, err = Answer(t.Context(), call)
+	require.ErrorContains(t, err, "did not answer within 300ms")
+	require.Zero(t, said.Exit)
+	_, err = Answer(t.Context(), Call{})
+	require.ErrorContains(t, err, "none is named")
+}

@@ -96,8 +96,6 @@
 //	verify         who signed an image, asked before any of it is fetched
 //	signatures     what a registry has of them
 //	verifier       a program of the host that judges instead
-//	verifier_unix  it ends with all that it started
-//	verifier_other nothing of that elsewhere
 //	registryclient a registry is asked about one repository
 //	registryhosts  where the engine would ask
 //	registryroad   where a registry may send us

@@ -5,13 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/registry"
 
+	"github.com/gitring/gitring/program"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -49,23 +50,20 @@ func HelperFor(helpers map[string]string, domain string) string {
 // askHelper runs docker-credential-<name>, as Docker's own command line does. One that hangs
 // ends with the request. What it says is in no error: it may be a secret.
 func askHelper(ctx context.Context, name, domain string) (registry.AuthConfig, error) {
-	cmd := exec.CommandContext(ctx, "docker-credential-"+name, "get")
-	cmd.Stdin, cmd.WaitDelay = strings.NewReader(authKey(domain)), endsWithin
-	inOwnGroup(cmd)
-	var out firstOutput
-	cmd.Stdout = &out
-	err := cmd.Run()
+	heard, err := program.Answer(ctx, program.Call{
+		Argv: []string{"docker-credential-" + name, "get"}, Env: os.Environ(), In: authKey(domain), Most: mostSaid,
+	})
 	cannot := "cannot read registry credentials of " + domain
 	switch {
 	case ctx.Err() != nil:
 		return registry.AuthConfig{}, fmt.Errorf("%s: the credential helper %s did not answer: %w", cannot, name, ctx.Err())
-	case err != nil && strings.Contains(out.String(), "credentials not found"):
+	case heard.Exit != 0 && strings.Contains(heard.Out, "credentials not found"):
 		return registry.AuthConfig{}, nil // the protocol's word for none
-	case err != nil:
+	case err != nil || heard.Exit != 0:
 		return registry.AuthConfig{}, fmt.Errorf("%s: the credential helper docker-credential-%s failed", cannot, name)
 	}
 	var said struct{ Username, Secret string }
-	if json.Unmarshal([]byte(out.String()), &said) != nil || said.Username == "" || said.Secret == "" {
+	if json.Unmarshal([]byte(heard.Out), &said) != nil || said.Username == "" || said.Secret == "" {
 		return registry.AuthConfig{}, fmt.Errorf("%s: the credential helper docker-credential-%s gave none", cannot, name)
 	}
 	if said.Username == "<token>" {

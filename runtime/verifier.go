@@ -1,33 +1,28 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/registry"
 
 	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/imagesign"
+	"github.com/gitring/gitring/program"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
 )
 
 const (
-	// mostSaid is how much is kept of what a program of a rule says.
+	// mostSaid is how much is kept of what a program of a rule says, and of what a credential helper does.
 	mostSaid = 64 << 10
 	// toldOfIt is how much of its last line stands in a refusal.
 	toldOfIt = 200
-	// endsWithin is for how long a program that was told to end may keep its output open.
-	endsWithin = 2 * time.Second
 )
 
 // verifyBy has a program of the host judge an image: it runs as it stands in the policy,
@@ -42,8 +37,8 @@ func (d *Docker) verifyBy(ctx context.Context, a ring.Action, rule *imagesign.Ru
 		return ring.Done{}, fmt.Errorf("%s: %w", cannot, err)
 	}
 	defer os.RemoveAll(home) //nolint:errcheck // it is below the host's folder for such
-	said, exit, err := d.runVerifier(ctx, rule, name.String()+"@"+digest, home)
-	said = d.withoutLogins(ctx, name, said)
+	heard, err := d.runVerifier(ctx, rule, name.String()+"@"+digest, home)
+	said, exit := d.withoutLogins(ctx, name, heard.Out+heard.Err), heard.Exit
 	lines := strings.Split(strings.TrimSpace(wording.DropControls(strings.ReplaceAll(said, "\r", ""), "\n")), "\n")
 	for _, line := range lines {
 		if line != "" {
@@ -66,31 +61,16 @@ func (d *Docker) verifyBy(ctx context.Context, a ring.Action, rule *imagesign.Ru
 }
 
 // runVerifier runs the program, and ends it with all that it started.
-func (d *Docker) runVerifier(ctx context.Context, rule *imagesign.Rule, image, home string) (said string, exit int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, rule.Timeout)
-	defer cancel()
+func (d *Docker) runVerifier(ctx context.Context, rule *imagesign.Rule, image, home string) (program.Said, error) {
 	argv := slices.Clone(rule.Exec)
 	for i := range argv[1:] {
 		argv[i+1] = strings.ReplaceAll(argv[i+1], imagesign.Image, image)
 	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.WaitDelay = home, endsWithin
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
 	if dir := dockerConfigFolder(d.opts.DockerConfig); dir != "" {
-		cmd.Env = append(cmd.Env, "DOCKER_CONFIG="+dir)
+		env = append(env, "DOCKER_CONFIG="+dir)
 	}
-	inOwnGroup(cmd)
-	var out firstOutput
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
-	var no *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return out.String(), 0, fmt.Errorf("it did not end within %s", rule.Timeout)
-	case errors.As(err, &no) && no.Exited():
-		return out.String(), no.ExitCode(), nil
-	}
-	return out.String(), 0, err
+	return program.Answer(ctx, program.Call{Argv: argv, Env: env, Dir: home, Within: rule.Timeout, Most: mostSaid})
 }
 
 // dockerConfigFolder is the folder to name in DOCKER_CONFIG; "" where there is none.
@@ -120,15 +100,3 @@ func (d *Docker) withoutLogins(ctx context.Context, name reference.Named, said s
 	}
 	return said
 }
-
-// firstOutput keeps the beginning of what is written, and takes the rest.
-type firstOutput struct{ b bytes.Buffer }
-
-// Write never fails: a program is not to stop for want of a listener.
-func (w *firstOutput) Write(p []byte) (int, error) {
-	w.b.Write(p[:min(len(p), max(0, mostSaid-w.b.Len()))])
-	return len(p), nil
-}
-
-// String is what was kept.
-func (w *firstOutput) String() string { return w.b.String() }
