@@ -97,10 +97,12 @@ func TestAPlanTellsThePersonOnTheHostAll(t *testing.T) {
 	h.start()
 	h.synced(h.repo.head())
 	note := "note: volume " + loose + " was here before, made by neither gitring nor Compose"
-	code, text := h.run("plan")
+	code, text := h.run("plan", "-o", "wide")
 	require.Equal(t, 0, code, text)
 	require.Contains(t, text, note)
 	require.Contains(t, text, "\nnothing to do, 2 unchanged\n")
+	_, text = h.run("plan")
+	require.Equal(t, "prod  nothing to change: 2 services are as "+h.repo.head()[:7]+" asks\n", text)
 	_, text = h.run("inspect", app+"/db")
 	require.Contains(t, text, note)
 	_, text = h.run("inspect", app+"/web")

@@ -13,6 +13,34 @@ import (
 	"github.com/gitring/gitring/wording"
 )
 
+// Plan is what people ask for: all of the changes, and one line where there are none. What else
+// has to be known, such as a rollout that goes on, is a reason to show all.
+func Plan(s *screen.Screen, c *ring.Changes, all bool, now time.Time) {
+	n := 0
+	for _, a := range c.Apps {
+		n += len(a.Services)
+	}
+	if all || n == 0 || !c.Empty() || len(c.UnderWay) > 0 || c.Waits != "" {
+		Changes(s, c, now)
+		return
+	}
+	verb, asks := "are", "the folder"
+	if n == 1 {
+		verb = "is"
+	}
+	if c.Commit != "" {
+		asks = c.Commit.Short()
+	}
+	showDoubts(s, c)
+	s.Line(0, "  ", screen.Painted(c.Source, screen.Bold), screen.Text(fmt.Sprintf("nothing to change: %s %s as %s asks", wording.Counted(n, "service"), verb, asks)))
+}
+
+func showDoubts(s *screen.Screen, c *ring.Changes) {
+	for _, doubt := range c.Doubts {
+		s.Line(0, " ", screen.Painted("warning:", screen.Yellow), screen.Text(doubt))
+	}
+}
+
 // Changes is a plan: a row for each service with all that decided, and below it what the
 // rows have no place for. Nothing is said twice.
 func Changes(s *screen.Screen, c *ring.Changes, now time.Time) {
@@ -64,9 +92,7 @@ func Changes(s *screen.Screen, c *ring.Changes, now time.Time) {
 	for _, r := range c.Refusals {
 		Refusal(s, 0, r.App, r)
 	}
-	for _, doubt := range c.Doubts {
-		s.Line(0, " ", screen.Painted("warning:", screen.Yellow), screen.Text(doubt))
-	}
+	showDoubts(s, c)
 	if c.Awaiting != "" {
 		s.Line(0, " ", screen.Painted("awaiting approval:", screen.Yellow), screen.Text(c.Awaiting))
 		if c.Commit != "" {

@@ -68,6 +68,7 @@ func (g *globals) ask(question, proposal string) (string, error) {
 			line.WriteByte(b[0])
 		}
 		if err != nil {
+			fmt.Fprintln(g.err) // Enter ends the line of a question; the end of input does not
 			return "", &exit.Failure{Code: exit.Error, Says: "nobody answered", Hint: "every question has a flag: see --help"}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -34,4 +36,25 @@ func TestADaemonThatGoesAwayIsToldInWords(t *testing.T) {
 		require.Equal(t, "cannot reach the daemon on /run/x: "+x.says, f.Says)
 		require.Equal(t, exit.Unreachable, f.Code)
 	}
+}
+
+// A configuration that cannot be read says nothing, and the default is taken. Nobody is asked there: a
+// daemon of this machine may answer.
+func TestTheDefaultSocketIsTheLastThatIsTried(t *testing.T) {
+	t.Setenv("GITRING_SOCKET", "")
+	broken := filepath.Join(t.TempDir(), "broken.yaml")
+	require.NoError(t, os.WriteFile(broken, []byte("listen: [\n"), 0o600))
+	for _, file := range []string{broken, broken + ".none"} {
+		require.Equal(t, "/run/gitring/gitring.sock", (&globals{config: file}).socketPath())
+	}
+}
+
+// Ctrl-D leaves the cursor behind the question: the error begins on a line of its own.
+func TestAQuestionThatNobodyAnswersEndsItsLine(t *testing.T) {
+	var told strings.Builder
+	g := &globals{in: strings.NewReader(""), err: &told}
+	_, err := g.ask("which key signs?", "")
+	var f *exit.Failure
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, "which key signs? \n", told.String())
 }

@@ -27,7 +27,8 @@ func planCmd(g *globals) *cobra.Command {
 			"roll, recreate or remove, with the field that decided and the gap to expect.\n" +
 			"A folder is the root of the repository, committed or not; a revision is one of\n" +
 			"the clone around, or a full commit id. Without either it is the tip that the\n" +
-			"daemon saw last. Nothing is changed. Exit 7 when anything is refused.\n\n" +
+			"daemon saw last. Nothing is changed. Exit 7 when anything is refused. Where\n" +
+			"there is nothing to do it says so in a line; -o wide lists all, with notes.\n\n" +
 			"Where no daemon runs, and with --profile, a folder is planned as for a host on\n" +
 			"which nothing runs yet, by the path, values and policy of --config; without,\n" +
 			"of the configuration that the clone's own setting gitring.config names.",
@@ -62,7 +63,7 @@ func (g *globals) plan(ctx context.Context, p planned, detailed bool) error {
 		err = g.encode(changes)
 	} else {
 		s := g.screen()
-		show.Changes(s, changes, g.now())
+		show.Plan(s, changes, g.output == "wide", g.now())
 		_, err = fmt.Fprint(g.out, s)
 	}
 	switch {

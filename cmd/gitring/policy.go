@@ -210,8 +210,23 @@ func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *a
 	if err := disk.WriteWhole(file, "."+filepath.Base(file)+".", body, mode); err != nil {
 		return fmt.Errorf("cannot write the policy: %w", err)
 	}
-	g.notice("wrote %s to %s: name the file with policy: in the configuration, where it is not yet", wording.Counted(added, "line"), file)
+	g.notice("wrote %s to %s%s", wording.Counted(added, "line"), file, g.policyNaming(file, c.policy))
 	return nil
+}
+
+// policyNaming is what is left to do until a policy counts: the configuration names a file, which
+// is this one, another or none.
+func (g *globals) policyNaming(file, named string) string {
+	if real, err := filepath.EvalSymlinks(named); err == nil {
+		named = real
+	}
+	switch {
+	case g.config == "":
+		return ": name the file with policy: in the configuration, where it is not yet"
+	case named == file:
+		return ""
+	}
+	return fmt.Sprintf(": it counts once %s says policy: %s", g.config, file)
 }
 
 func (g *globals) showSuggestion(s *admission.Suggestion, roots []string, reason func(*admission.SuggestedGrant) string) error {

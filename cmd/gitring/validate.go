@@ -126,6 +126,7 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 
 // held is what a folder or a commit is held to.
 type held struct {
+	policy   string // the file that the configuration names as its policy; "" for none
 	settings manifest.Settings
 	judge    admission.Judge
 	signers  string // the file of signers_in_repo; "" is none
@@ -168,7 +169,7 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 			r.others = append(r.others, c.Sources[i].Name)
 		}
 	}
-	r.signers, r.env = s.Trust.SignersInRepo, c.Env.Dir
+	r.signers, r.env, r.policy = s.Trust.SignersInRepo, c.Env.Dir, c.Rules.File
 	for _, says := range s.Warnings() {
 		r.warnings = append(r.warnings, "source "+s.Name+": "+says)
 	}
