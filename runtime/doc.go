@@ -100,6 +100,7 @@
 //	registryhosts  where the engine would ask
 //	registryroad   where a registry may send us
 //	helper         the host's own credential helpers
+//	tags           which tags a repository has
 //	login          how the docker config file has them
 //	pulling        how far a pull is
 //

@@ -19,11 +19,16 @@ import (
 // login is who signs in at an image's registry: by the host's own helpers, else by the docker
 // config.
 func (d *Docker) login(ctx context.Context, image reference.Named) (registry.AuthConfig, error) {
+	return loginBy(ctx, d.opts.Helpers, d.opts.DockerConfig, image)
+}
+
+// loginBy is login by helpers and a docker config that are handed in.
+func loginBy(ctx context.Context, helpers map[string]string, config string, image reference.Named) (registry.AuthConfig, error) {
 	domain := reference.Domain(image)
-	if helper := HelperFor(d.opts.Helpers, domain); helper != "" {
+	if helper := HelperFor(helpers, domain); helper != "" {
 		return askHelper(ctx, helper, domain)
 	}
-	return loginFor(ctx, d.opts.DockerConfig, image)
+	return loginFor(ctx, config, image)
 }
 
 // credentials are those of login, in the form that the engine takes; "" for none.

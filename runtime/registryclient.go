@@ -34,6 +34,8 @@ type registryAnswer struct {
 	kind   string // the type of the content
 	body   []byte
 	next   string // the path of the next page, "" for none
+	link   string // what it says of a next page, wherever that is; "" for nothing
+	digest string // which the registry says the content has, unproven
 }
 
 // errTooLarge is of what a registry has and nobody reads.
@@ -41,14 +43,19 @@ var errTooLarge = fmt.Errorf("more than %d bytes", imagesign.MostBytes)
 
 // get asks for a path of the registry. Content of another status than 200 is not read.
 func (c *registryClient) get(ctx context.Context, path, accept string) (registryAnswer, error) {
-	res, err := c.send(ctx, path, accept)
+	return c.ask(ctx, http.MethodGet, path, accept)
+}
+
+// ask is get with another method.
+func (c *registryClient) ask(ctx context.Context, method, path, accept string) (registryAnswer, error) {
+	res, err := c.send(ctx, method, path, accept)
 	if err == nil && res.StatusCode == http.StatusUnauthorized {
 		challenge := res.Header.Values("Www-Authenticate")
 		_ = res.Body.Close()
 		if err = c.signIn(ctx, challenge); err != nil {
 			return registryAnswer{}, err
 		}
-		res, err = c.send(ctx, path, accept)
+		res, err = c.send(ctx, method, path, accept)
 	}
 	if err != nil {
 		return registryAnswer{}, err
@@ -61,12 +68,16 @@ func (c *registryClient) get(ctx context.Context, path, accept string) (registry
 	if a.body, err = readBounded(res.Body); err != nil {
 		return a, err
 	}
-	a.next = nextPage(res.Header.Get("Link"))
+	a.digest = res.Header.Get("Docker-Content-Digest")
+	if a.link = res.Header.Get("Link"); !strings.Contains(a.link, `rel="next"`) {
+		a.link = ""
+	}
+	a.next = nextPage(a.link)
 	return a, nil
 }
 
-func (c *registryClient) send(ctx context.Context, path, accept string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+func (c *registryClient) send(ctx context.Context, method, path, accept string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
 	if err != nil {
 		return nil, err
 	}

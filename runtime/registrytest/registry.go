@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -32,6 +34,10 @@ type Kept struct {
 type Registry struct {
 	// Referrers reports whether it knows the API of referrers.
 	Referrers bool
+	// PageOfTags is how many tags it lists at once at most; 0 is all. LinkPrefix stands before
+	// the path of a next page.
+	PageOfTags int
+	LinkPrefix string
 	// Before, if set, may answer a request itself.
 	Before func(w http.ResponseWriter, r *http.Request) (done bool)
 
@@ -151,9 +157,41 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c, ok := g.kept.Blobs[m[1]+"@"+m[3]]
 		g.mu.Unlock()
 		g.give(w, r, c, ok, "BLOB_UNKNOWN")
+	case m[2] == "tags" && m[3] == "list":
+		g.tags(w, r, m[1])
 	default:
 		notFound(w, "UNSUPPORTED")
 	}
+}
+
+// tags lists those of a repository, at most as many as the one who asks wants at once.
+func (g *Registry) tags(w http.ResponseWriter, r *http.Request, repo string) {
+	list := []string{}
+	g.mu.Lock()
+	for name := range g.kept.Tags {
+		if tag, ok := strings.CutPrefix(name, repo+":"); ok {
+			list = append(list, tag)
+		}
+	}
+	g.mu.Unlock()
+	if len(list) == 0 {
+		notFound(w, "NAME_UNKNOWN")
+		return
+	}
+	slices.Sort(list)
+	n, err := strconv.Atoi(r.URL.Query().Get("n"))
+	if last := r.URL.Query().Get("last"); last != "" {
+		list = slices.DeleteFunc(list, func(tag string) bool { return tag <= last })
+	}
+	if g.PageOfTags > 0 && (err != nil || n > g.PageOfTags) {
+		n, err = g.PageOfTags, nil
+	}
+	if err == nil && n < len(list) {
+		list = list[:n]
+		w.Header().Set("Link", fmt.Sprintf(`<%s/v2/%s/tags/list?last=%s&n=%d>; rel="next"`, g.LinkPrefix, repo, url.QueryEscape(list[n-1]), n))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"name": repo, "tags": list})
 }
 
 func (g *Registry) give(w http.ResponseWriter, r *http.Request, c Content, ok bool, code string) {

@@ -1,0 +1,125 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/runtime/registrytest"
+)
+
+// tagsOf is a registry with tags of web, its host, and one who reads it.
+func tagsOf(t *testing.T, n int, edit func(*registrytest.Registry, string)) (*registrytest.Registry, string, *TagReader) {
+	t.Helper()
+	g := registrytest.New()
+	for i := range n {
+		g.PutManifest("acme/web", fmt.Sprintf("1.%d", i), "application/vnd.oci.image.index.v1+json", []byte(fmt.Sprint(i)))
+	}
+	s := httptest.NewServer(g)
+	t.Cleanup(s.Close)
+	host := strings.TrimPrefix(s.URL, "http://")
+	if edit != nil {
+		edit(g, host)
+	}
+	return g, host, &TagReader{certs: t.TempDir()}
+}
+
+func TestTagsAreReadPageByPage(t *testing.T) {
+	ctx := context.Background()
+	g, host, r := tagsOf(t, 25, func(g *registrytest.Registry, _ string) { g.PageOfTags = 10 })
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			tags, err := r.Tags(ctx, host+"/acme/web:1.2@sha256:"+strings.Repeat("a", 64))
+			require.NoError(t, err)
+			require.Len(t, tags, 25)
+		})
+	}
+	wg.Wait()
+	require.Len(t, slices.DeleteFunc(g.Requests(), func(s string) bool { return !strings.Contains(s, "/tags/list") }), 3, "asked once, in three pages")
+
+	_, host, r = tagsOf(t, 25, func(g *registrytest.Registry, host string) { g.PageOfTags, g.LinkPrefix = 10, "http://"+host })
+	tags, err := r.Tags(ctx, host+"/acme/web")
+	require.NoError(t, err, "a registry may write its own address")
+	require.Len(t, tags, 25)
+
+	_, host, r = tagsOf(t, 25, func(g *registrytest.Registry, _ string) { g.PageOfTags, g.LinkPrefix = 10, "http://other.example.org" })
+	_, err = r.Tags(ctx, host+"/acme/web")
+	require.ErrorContains(t, err, "goes on elsewhere", "a part of a list is none")
+
+	g, host, r = tagsOf(t, 25, func(g *registrytest.Registry, _ string) { g.PageOfTags = 1 })
+	_, err = r.Tags(ctx, host+"/acme/web")
+	require.ErrorContains(t, err, "more than 20 pages")
+	require.LessOrEqual(t, len(g.Requests()), 21, "one more for the try by TLS at most")
+}
+
+func TestATagsDigestIsAskedForByItsHead(t *testing.T) {
+	g, host, r := tagsOf(t, 2, nil)
+	digest, err := r.Digest(context.Background(), host+"/acme/web:1.1")
+	require.NoError(t, err)
+	require.Equal(t, registrytest.Digest([]byte("1")), digest)
+	require.Equal(t, []string{"HEAD /v2/acme/web/manifests/1.1"}, g.Requests())
+
+	g, host, r = tagsOf(t, 2, func(g *registrytest.Registry, _ string) {
+		g.Before = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodHead {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			}
+			return r.Method == http.MethodHead
+		}
+	})
+	digest, err = r.Digest(context.Background(), host+"/acme/web:1.1")
+	require.NoError(t, err)
+	require.Equal(t, registrytest.Digest([]byte("1")), digest)
+	require.Len(t, g.Requests(), 2)
+}
+
+func TestARegistryThatLimitsIsAskedNoMore(t *testing.T) {
+	g, host, r := tagsOf(t, 2, func(g *registrytest.Registry, _ string) {
+		g.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return true
+		}
+	})
+	for _, repo := range []string{"acme/web", "acme/db", "acme/worker"} {
+		_, err := r.Tags(context.Background(), host+"/"+repo)
+		require.ErrorContains(t, err, "limits requests (429)")
+	}
+	require.Len(t, g.Requests(), 1)
+}
+
+func TestWhatARegistryDeniesOrDoesNotHaveIsSaid(t *testing.T) {
+	_, host, r := tagsOf(t, 1, func(g *registrytest.Registry, _ string) {
+		g.Before = func(w http.ResponseWriter, r *http.Request) bool {
+			if user, password, _ := r.BasicAuth(); user == "me" && password == "secret" {
+				return false
+			}
+			w.Header().Set("Www-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}
+	})
+	ctx := context.Background()
+	_, err := r.Tags(ctx, host+"/acme/web")
+	require.ErrorContains(t, err, "says denied; docker login "+host)
+
+	config := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(config, []byte(`{"auths":{"`+host+`":{"auth":"bWU6c2VjcmV0"}}}`), 0o600))
+	r = &TagReader{certs: t.TempDir(), DockerConfig: config}
+	tags, err := r.Tags(ctx, host+"/acme/web")
+	require.NoError(t, err, "the login of pulls is that of tags")
+	require.Equal(t, []string{"1.0"}, tags)
+	_, err = r.Tags(ctx, host+"/acme/none")
+	require.ErrorContains(t, err, "says not found")
+	_, err = r.Tags(ctx, "169.254.169.254/acme/web")
+	require.ErrorContains(t, err, "link-local")
+}
