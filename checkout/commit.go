@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/gitring/gitring/exit"
@@ -89,6 +91,16 @@ func (c *Clone) WriteCommit(ctx context.Context, n NewCommit, settings ...string
 		}
 	}
 	return ring.SHA(sha), err
+}
+
+// ownIndex is the environment of a git that works on an index of its own, so that what is
+// staged here stays out of it; done takes that away again.
+func ownIndex() (env []string, done func(), err error) {
+	dir, err := os.MkdirTemp("", "gitring-index-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make a folder for an index: %w", err)
+	}
+	return []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index")}, func() { _ = os.RemoveAll(dir) }, nil
 }
 
 // Advance moves HEAD's branch to a commit on top of it, with the index and the

@@ -12,5 +12,6 @@
 //	vouch            the commit that answers for those of others
 //	rollback         what can be gone back to
 //	rollback_commit  the commit that goes back
+//	images           the commit that moves images to newer versions
 //	compare          what several hosts trust, held against each other
 package checkout

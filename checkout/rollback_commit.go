@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/gitring/gitring/exit"
@@ -85,12 +83,11 @@ func (b *Rollback) mayChange(ctx context.Context) (up Upstream, err error) {
 // tree is HEAD's, with the folder as it was at the target. It is put together in
 // an index of its own, so that what is staged here stays out of it.
 func (b *Rollback) tree(ctx context.Context) (string, error) {
-	dir, err := os.MkdirTemp("", "gitring-rollback-")
+	index, done, err := ownIndex()
 	if err != nil {
-		return "", fmt.Errorf("cannot make a folder for an index: %w", err)
+		return "", err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	index := []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index")}
+	defer done()
 	git := func(args ...string) (string, error) { return b.gitWith(ctx, nil, index, args...) }
 
 	old, was := b.at(ctx, b.target, b.path)

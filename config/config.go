@@ -209,7 +209,7 @@ const (
 
 // setDefaults fills in what the file leaves out.
 func (c *Config) setDefaults(env func(string) string) {
-	orElse(&c.Registries.DockerConfig, dockerConfig(env))
+	orElse(&c.Registries.DockerConfig, DockerConfig(env))
 	orElse(&c.State, DefaultState)
 	orElse(&c.DataRoot, DefaultDataRoot)
 	orElse(&c.Engine.Kind, "docker")
@@ -247,8 +247,8 @@ func (s *SourceConfig) setDefaults(poll string) {
 	}
 }
 
-// dockerConfig is where Docker's own command line looks.
-func dockerConfig(env func(string) string) string {
+// DockerConfig is where Docker's own command line looks.
+func DockerConfig(env func(string) string) string {
 	if dir := env("DOCKER_CONFIG"); dir != "" {
 		return filepath.Join(dir, "config.json")
 	}

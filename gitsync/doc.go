@@ -124,6 +124,7 @@
 //	images        a bot that may change images alone
 //	images_env    and their tags in .env
 //	images_use    where nothing but images uses these
+//	images_found  where a text names images, for who writes newer ones
 //
 // For people:
 //

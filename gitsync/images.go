@@ -117,6 +117,8 @@ func imageMoves(was, is string, grants []Binding) (why string) {
 type imageValue struct {
 	line, at int
 	text     string
+	chain    []string // the keys that lead to the mapping of image
+	built    bool     // the same mapping says how it is built
 }
 
 // imageValues are those of all documents of a text, in order. What is an alias, or a text of
@@ -132,18 +134,22 @@ func imageValues(text string) (out []imageValue, ok bool) {
 	for i := 1; i < len(lines); i++ {
 		starts[i] = starts[i-1] + len(lines[i-1])
 	}
-	var walk func(n *yaml.Node)
-	walk = func(n *yaml.Node) {
+	var walk func(n *yaml.Node, chain []string)
+	walk = func(n *yaml.Node, chain []string) {
 		for i, child := range n.Content {
-			isImage := n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Kind == yaml.ScalarNode && n.Content[i-1].Value == "image"
+			below := chain
+			if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Kind == yaml.ScalarNode {
+				below = append(slices.Clone(chain), n.Content[i-1].Value)
+			}
+			isImage := len(below) > len(chain) && n.Content[i-1].Value == "image"
 			if isImage && child.Kind == yaml.ScalarNode && child.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && child.Line <= len(lines) {
 				at := starts[child.Line-1] + offsetOf(lines[child.Line-1], child.Column-1)
 				if child.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
 					at++
 				}
-				out = append(out, imageValue{line: child.Line, at: at, text: child.Value})
+				out = append(out, imageValue{line: child.Line, at: at, text: child.Value, chain: chain, built: hasKey(n, "build")})
 			}
-			walk(child)
+			walk(child, below)
 		}
 	}
 	dec := yaml.NewDecoder(strings.NewReader(text))
@@ -155,8 +161,17 @@ func imageValues(text string) (out []imageValue, ok bool) {
 		case err != nil:
 			return nil, false
 		}
-		walk(&n)
+		walk(&n, nil)
 	}
+}
+
+func hasKey(n *yaml.Node, key string) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
 }
 
 // offsetOf is where the character of a number begins in a line.

@@ -24,7 +24,7 @@ import (
 var alone = []string{
 	"serve", "dial-stdio", "validate", "verify", "webhook url", "init", "trust compare", "completion", "config check",
 	"policy suggest", "policy check", "policy explain", "policy test", "token new", "token list", "token revoke", "backup", "restore", "upgrade", "rehearse",
-	"secret keys", "secret encrypt", "secret check", "secret place",
+	"secret keys", "secret encrypt", "secret check", "secret place", "images update",
 }
 
 // checkHost judges --host before anything is done.

@@ -125,7 +125,7 @@ func rootCmd(g *globals) *cobra.Command {
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no notices, results only")
 	root.AddCommand(
 		serveCmd(g), statusCmd(g), planCmd(g), validateCmd(g), verifyCmd(g), syncCmd(g), historyCmd(g), eventsCmd(g),
-		logsCmd(g), outdatedCmd(g), trafficCmd(g), jobsCmd(g), crashesCmd(g), inspectCmd(g), runCmd(g), adoptCmd(g), leaveCmd(g), refreshCmd(g), approveCmd(g), rolloutCmd(g), holdCmd(g), releaseCmd(g), scaleCmd(g), retryCmd(g), trustCmd(g), notifyCmd(g), outboxCmd(g), webhookCmd(g), initCmd(g), vouchCmd(g), rollbackCmd(g), policyCmd(g), versionCmd(g), completionCmd(g),
+		logsCmd(g), outdatedCmd(g), trafficCmd(g), jobsCmd(g), crashesCmd(g), inspectCmd(g), runCmd(g), adoptCmd(g), leaveCmd(g), refreshCmd(g), approveCmd(g), rolloutCmd(g), holdCmd(g), releaseCmd(g), scaleCmd(g), retryCmd(g), trustCmd(g), notifyCmd(g), outboxCmd(g), webhookCmd(g), initCmd(g), vouchCmd(g), rollbackCmd(g), imagesCmd(g), policyCmd(g), versionCmd(g), completionCmd(g),
 	)
 	root.AddCommand(undoCmd(g), pauseCmd(g), resumeCmd(g), restartCmd(g), configCmd(g), metricsCmd(g), backupCmd(g), restoreCmd(g), upgradeCmd(g), rehearseCmd(g), doctorCmd(g), fleetCmd(g), uiCmd(g))
 	root.AddCommand(fetchCmd(g), workerCmd(g), manCmd(g), dialStdioCmd(g))
