@@ -27,6 +27,7 @@ var comparesSentences = map[string]string{
 	"show/explained.go Explained":  "says nothing twice",
 	"show/plan.go reasonOfChange":  "says nothing twice",
 	"show/status.go conditionOnce": "says nothing twice",
+	"show/status.go conditionTold": "says nothing twice",
 	"show/status.go nextToldBelow": "says nothing twice",
 	"show/status.go showApp":       "says nothing twice",
 	"show/status.go showDetails":   "says nothing twice",

@@ -290,12 +290,26 @@ func showServices(s *screen.Screen, places []place, v *View) {
 	}
 	_, room := s.Room(2, head, rows)
 	for i, p := range places {
-		reason := reasonOf(p.service, s.LineWidth() > 0)
+		reason := withoutCause(reasonOf(p.service, s.LineWidth() > 0), p, places)
 		if rank(p.service) < well || room == math.MaxInt || screen.WidthOf(wording.SafeLine(reason)) <= room {
 			rows[i][len(columns)] = screen.Text(reason)
 		}
 	}
 	s.Table(2, head, rows)
+}
+
+// withoutCause is the reason of a service without that of the one it waits for, which has a row.
+func withoutCause(reason string, p place, places []place) string {
+	for _, on := range places {
+		cause := on.service.Reason
+		if p.service.On == "" || cause == "" || ring.ID(on.app.Name, on.service.Name) != p.service.On {
+			continue
+		}
+		if before, ok := strings.CutSuffix(reason, ": "+cause); ok {
+			return before
+		}
+	}
+	return reason
 }
 
 // showApp writes what the table does not say: why an app is not simply healthy.
@@ -332,11 +346,13 @@ func showApp(s *screen.Screen, a *ring.AppStatus, v *View) {
 	}
 }
 
-// showDetails writes the rollout of a service and its conditions, and what to do.
+// showDetails writes the rollout of a service and its conditions, and what to do. What the
+// row says, or another line, is not said again: such conditions are named on one line.
 func showDetails(s *screen.Screen, p place, now time.Time) {
 	sv := p.service
 	showRollout(s, p, now)
 	hint := ""
+	var named []string
 	for _, c := range sv.Conditions {
 		if c.Type == ring.ConditionQuarantined {
 			hint = fmt.Sprintf("%s: push a commit that mends it (git revert works), or gitring retry %s", triedSays(sv), p.id())
@@ -344,16 +360,21 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 				hint += `; if it is meant to end, write restart: "no" in its file, which makes it a job`
 			}
 		}
-		if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && working(sv.Phase) {
+		if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && (working(sv.Phase) || tellsOfReady(sv) && c.Since.IsZero()) {
 			continue // its row says so, and the line of its rollout
 		}
-		since := ""
+		says := conditionSays(c)
 		if !c.Since.IsZero() {
-			since = " since " + screen.Age(c.Since, now)
+			says += " since " + screen.Age(c.Since, now)
 		}
-		a := p.app
-		told := strings.Contains(sv.Reason, c.Reason) || a.Refusal != nil && a.Refusal.Says == c.Reason || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
-		s.Line(2, " ", screen.Text(p.id()), screen.Painted(conditionSays(c)+since+wording.When(!told, ":"), screen.Yellow), screen.Text(wording.When(!told, c.Reason)))
+		if refused := p.app.Refusal; conditionTold(sv, &c) || refused != nil && refused.Says == c.Reason {
+			named = append(named, says)
+			continue
+		}
+		s.Line(2, " ", screen.Text(p.id()), screen.Painted(says+":", screen.Yellow), screen.Text(c.Reason))
+	}
+	if len(named) > 0 {
+		s.Line(2, " ", screen.Text(p.id()), screen.Painted(strings.Join(named, ", "), screen.Yellow))
 	}
 	if f := sv.Front; f != nil && f.Queued > 0 {
 		s.Line(2, " ", screen.Text(p.id()), screen.Painted(wording.Counted(f.Queued, "request")+" waiting since "+screen.Age(f.QueuedSince, now), screen.Yellow))
@@ -361,6 +382,23 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	if hint != "" {
 		s.Line(4, " ", screen.Painted("hint:", screen.Dim), screen.Text(hint))
 	}
+}
+
+// tellsOfReady reports whether the row of a service says by its phase that too few are ready.
+func tellsOfReady(sv *ring.ServiceStatus) bool {
+	return (sv.Phase == ring.PhaseDegraded || sv.Phase == ring.PhaseFailed) && sv.Reason != ""
+}
+
+// conditionTold reports whether the row of a service or its rollout gives the reason of a condition,
+// be it in other words: the row counts restarts, and says how the last run ended.
+func conditionTold(sv *ring.ServiceStatus, c *ring.Condition) bool {
+	if c.Type == ring.ConditionAvailable && tellsOfReady(sv) {
+		return true
+	}
+	if _, code, ok := strings.Cut(c.Reason, ", last exit code "); ok && c.Type == ring.ConditionCrashLooping && strings.HasSuffix(sv.Reason, "exited with code "+code) {
+		return true
+	}
+	return strings.Contains(sv.Reason, c.Reason) || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
 }
 
 // triedSays is what goes on with a version that failed. Where no other one can take its
@@ -391,7 +429,8 @@ func showRollout(s *screen.Screen, p place, now time.Time) {
 	if began := movesSince(sv); !began.IsZero() {
 		since = "for " + Lasted(now.Sub(began))
 	}
-	if phase+why+since == "" {
+	quarantined := slices.ContainsFunc(sv.Conditions, func(c ring.Condition) bool { return c.Type == ring.ConditionQuarantined })
+	if phase+why+since == "" || phase == ring.Stopped && why+since == "" && quarantined { // whose hint says so
 		return
 	}
 	s.Line(2, " ", screen.Text(p.id()+" rollout of "+r.Commit.Short()+wording.When(phase == "" && why != "", ":")),

@@ -92,6 +92,35 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 	require.Contains(t, s.String(), "web/web image missing")
 }
 
+// One program that ends has one row, one line of what follows, and what to do. What waits for it has a row
+// that names it. The words are those of a daemon.
+func TestAFailureIsSaidOnce(t *testing.T) {
+	const says = "slot 1 exited with code 1"
+	lacking := ring.Condition{Type: ring.ConditionAvailable, Status: ring.ConditionFalse, Reason: "0 of 1 ready, at least 1 should be"}
+	db := ring.ServiceStatus{
+		Name: "db", Phase: ring.PhaseFailed, Wanted: 1, Code: ring.WhyRolloutFailed, Reason: says,
+		Rollout: &ring.RolloutStatus{Phase: ring.RolloutPaused, Code: ring.WhyRolloutFailed, Commit: "ab12cd3", Reason: says},
+		Conditions: []ring.Condition{
+			lacking,
+			{Type: ring.ConditionCrashLooping, Status: ring.ConditionTrue, Reason: "slot 1 crashed 17 times, last exit code 1"},
+			{Type: ring.ConditionQuarantined, Status: ring.ConditionTrue, Reason: says},
+		},
+		Instances: []ring.InstanceStatus{{Slot: 1, State: ring.SlotBackingOff, Restarts: 17}},
+	}
+	web := ring.ServiceStatus{
+		Name: "web", Phase: ring.PhaseDegraded, Wanted: 1, Code: ring.WhyDependencyNotReady, On: "shop/db", Reason: "waits for db: failed: " + says,
+		Conditions: []ring.Condition{lacking},
+	}
+	s := screen.New(false, 0)
+	Status(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "shop", Health: ring.Degraded, Reason: says, Services: []ring.ServiceStatus{db, web}}}}}}, View{})
+	shown := s.String()
+	require.Equal(t, 1, strings.Count(shown, says), shown)
+	require.NotContains(t, shown, "at least 1 should be")
+	require.NotContains(t, shown, "Stopped")
+	require.Contains(t, shown, "\n  shop/db CrashLooping, Quarantined\n    hint: ")
+	require.Regexp(t, `shop/web +Degraded .* waits for db: failed\n`, shown)
+}
+
 // What is left of several addresses is one that can be typed.
 func TestAShortenedAddressIsStillOne(t *testing.T) {
 	require.Equal(t, "127.0.0.1:18080,+1", cutAddress("127.0.0.1:18080,127.0.0.1:18081", leastAddress))
