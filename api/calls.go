@@ -63,7 +63,7 @@ type Calls struct {
 	Prove func(ctx context.Context, p Peer, r ProofRequest) (ProofMade, error)
 	// Outdated says of every service in force, or of those of an app, what its
 	// image's name means now. It changes nothing. NotFound for an unknown app.
-	Outdated func(ctx context.Context, app string) ([]ImageNow, error)
+	Outdated func(ctx context.Context, q OutdatedQuery) ([]ImageNow, error)
 	// Refresh has the image names of an app, or of one service, looked up anew:
 	// a name that means another digest now is a new version. It returns what it
 	// found, or an error when any cannot be looked up; then nothing changes.
@@ -237,6 +237,16 @@ type ImageNow struct {
 	Now    string `json:"now,omitempty"`
 	Newer  bool   `json:"newer"` // Now is another one than Pinned
 	Reason string `json:"reason,omitempty"`
+	// Tags are newer ones of the same shape, the newest first and at most 20, where they were
+	// asked for. TagsReason is why nobody could say.
+	Tags       []string `json:"tags,omitempty"`
+	TagsReason string   `json:"tags_reason,omitempty"`
+}
+
+// OutdatedQuery asks for the images of an app, or for "" of all.
+type OutdatedQuery struct {
+	App  string
+	Tags bool // which tags of the same shape are newer, too
 }
 
 // PlanRequest asks for the changes of a folder (Tree) or of a commit of the

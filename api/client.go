@@ -208,10 +208,13 @@ func (c *Client) Reverify(ctx context.Context, r ReverifyRequest) (ring.Reverifi
 	return out, c.ask(ctx, http.MethodPost, "/v1/trust/reverify", nil, r, &out)
 }
 
-// Outdated says what the images in force mean now, of an app or of all for "".
-func (c *Client) Outdated(ctx context.Context, app string) ([]ImageNow, error) {
+// Outdated says what the images in force mean now.
+func (c *Client) Outdated(ctx context.Context, q OutdatedQuery) ([]ImageNow, error) {
 	v := url.Values{}
-	set(v, "app", app)
+	set(v, "app", q.App)
+	if q.Tags {
+		v.Set("tags", "true")
+	}
 	var out []ImageNow
 	return out, c.ask(ctx, http.MethodGet, "/v1/outdated", v, nil, &out)
 }

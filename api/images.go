@@ -7,11 +7,11 @@ import (
 
 func (s *Socket) outdated(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	q := query{values: r.URL.Query()}
-	app := q.text("app")
+	asked := OutdatedQuery{App: q.text("app"), Tags: q.yes("tags")}
 	if q.err != nil {
 		return q.err
 	}
-	images, err := s.calls.Outdated(r.Context(), app)
+	images, err := s.calls.Outdated(r.Context(), asked)
 	if err != nil {
 		return err
 	}

@@ -133,8 +133,8 @@ func (d *daemon) calls() Calls {
 		Reverify: func(_ context.Context, p Peer, r ReverifyRequest) (ring.Reverified, error) {
 			return ring.Reverified{Source: r.Source, Commits: 3}, d.note("reverify %s by uid %d: %s", r.Source, p.UID, r.Reason)
 		},
-		Outdated: func(_ context.Context, app string) ([]ImageNow, error) {
-			return nil, d.note("outdated app=%s", app)
+		Outdated: func(_ context.Context, q OutdatedQuery) ([]ImageNow, error) {
+			return nil, d.note("outdated app=%s tags=%t", q.App, q.Tags)
 		},
 		Crashes: func(_ context.Context, q CrashQuery) ([]CrashGroup, error) {
 			return []CrashGroup{{App: q.App}}, d.note("crashes %s/%s logs=%t", q.App, q.Service, q.Logs)
@@ -297,7 +297,7 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 	acted, err := c.Act(ctx, ActRequest{Verb: "undo", App: "web", To: "ab12cd3", For: "2h", Reason: "bad"})
 	require.NoError(t, err)
 	require.Equal(t, Acted{Says: "done"}, acted)
-	images, err := c.Outdated(ctx, "web")
+	images, err := c.Outdated(ctx, OutdatedQuery{App: "web", Tags: true})
 	require.NoError(t, err)
 	require.Equal(t, []ImageNow{}, images)
 	images, err = c.Refresh(ctx, RefreshRequest{App: "web", Service: "db", Reason: "new base"})
@@ -315,7 +315,7 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 		fmt.Sprintf("accept prod %s by uid %d: moved", commit, os.Geteuid()),
 		"trust prod", fmt.Sprintf("reverify prod by uid %d: bob left", os.Geteuid()),
 		"jobs web/backup run= limit=3 logs=true",
-		fmt.Sprintf("act undo web/ for=2h to=ab12cd3 n=0 by=%d: bad", os.Geteuid()), "outdated app=web", fmt.Sprintf("refresh web/db by uid %d: new base", os.Geteuid()),
+		fmt.Sprintf("act undo web/ for=2h to=ab12cd3 n=0 by=%d: bad", os.Geteuid()), "outdated app=web tags=true", fmt.Sprintf("refresh web/db by uid %d: new base", os.Geteuid()),
 		"plan source=prod rev=ab12cd3 tree=false",
 		"logs {App:web Service:web Follow:false Tail:5 Since:1970-01-01 00:16:40 +0000 UTC Timestamps:true Text:}",
 		"logs {App:web Service: Follow:true Tail:-1 Since:0001-01-01 00:00:00 +0000 UTC Timestamps:false Text:}",
@@ -499,7 +499,7 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 		"approve":  func() error { return c.Approve(ctx, ApproveRequest{Commit: commit}) },
 		"accept":   func() error { return c.Accept(ctx, AcceptRequest{Commit: commit, Reason: "r"}) },
 		"acts":     func() error { _, err := c.Acts(ctx, ActsQuery{App: "web"}); return err },
-		"outdated": func() error { _, err := c.Outdated(ctx, ""); return err },
+		"outdated": func() error { _, err := c.Outdated(ctx, OutdatedQuery{}); return err },
 		"crashes":  func() error { _, err := c.Crashes(ctx, CrashQuery{}); return err },
 		"prove":    func() error { _, err := c.Prove(ctx, ProofRequest{Target: "web/db"}); return err },
 		"inspect":  func() error { _, err := c.Inspect(ctx, InspectQuery{App: "web", Service: "db"}); return err },

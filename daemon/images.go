@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,8 +32,8 @@ type looked struct {
 	err error         // nobody could say
 }
 
-func (d *Daemon) outdated(ctx context.Context, app string) ([]api.ImageNow, error) {
-	rows, err := d.lookUp(ctx, app, "")
+func (d *Daemon) outdated(ctx context.Context, q api.OutdatedQuery) ([]api.ImageNow, error) {
+	rows, err := d.lookUp(ctx, q.App, "", q.Tags)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (d *Daemon) outdated(ctx context.Context, app string) ([]api.ImageNow, erro
 // refresh asks first and changes nothing where any answer is missing: a wish
 // that could not be carried out would only keep the next plan waiting.
 func (d *Daemon) refresh(ctx context.Context, p api.Peer, r api.RefreshRequest) ([]api.ImageNow, error) {
-	rows, err := d.lookUp(ctx, r.App, r.Service)
+	rows, err := d.lookUp(ctx, r.App, r.Service, false)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (d *Daemon) refresh(ctx context.Context, p api.Peer, r api.RefreshRequest) 
 
 // lookUp asks what the image of each service in force means now, of an app or
 // of all for "".
-func (d *Daemon) lookUp(ctx context.Context, app, service string) ([]looked, error) {
+func (d *Daemon) lookUp(ctx context.Context, app, service string, tags bool) ([]looked, error) {
 	w, err := d.loop.World(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell what is in force: %w", err)
@@ -90,6 +91,9 @@ func (d *Daemon) lookUp(ctx context.Context, app, service string) ([]looked, err
 	for i, s := range services {
 		g.Go(func() error {
 			rows[i] = lookUpOne(ctx, asker, s)
+			if tags {
+				lookUpTags(ctx, asker, &rows[i].ImageNow)
+			}
 			return nil
 		})
 	}
@@ -115,6 +119,24 @@ func inForce(f *ring.Facts, app, service string) (out []serviceOf) {
 type serviceOf struct {
 	app string
 	ring.Service
+}
+
+// mostTags is how many newer tags of one image are told.
+const mostTags = 20
+
+// lookUpTags finds newer tags of the shape that the image has. A word, such as stable, has none.
+func lookUpTags(ctx context.Context, asker *runtime.Asker, row *api.ImageNow) {
+	tag := ring.ParseImage(row.Image).Tag
+	if !strings.ContainsAny(tag, "0123456789") {
+		return
+	}
+	all, err := asker.Tags(ctx, row.Image)
+	if err != nil {
+		row.TagsReason = err.Error()
+		return
+	}
+	newer := ring.NewerTags(tag, all)
+	row.Tags = newer[:min(len(newer), mostTags)]
 }
 
 // lookUpOne goes the way of a resolve, so that what it says is what a refresh

@@ -50,6 +50,11 @@ func TestRefresh(t *testing.T) {
 	require.Contains(t, out, app+"/web")
 	require.Equal(t, identities([]*container{before}), identities(h.containers()), "a moved tag moves nothing")
 
+	reg.pushAs("next", "2", "2-rc1")
+	code, out = h.run("outdated", app, "--tags", "-o", "json")
+	require.Equal(t, 0, code, out)
+	require.Regexp(t, `"tags":\s*\[\s*"2"\s*\]`, out, "of the same shape alone")
+
 	code, out = h.run("refresh")
 	require.Equal(t, 2, code, out)
 	code, out = h.run("refresh", "nothing", "--reason", "r")

@@ -122,6 +122,12 @@ func (r *registry) blob(b []byte) obj {
 // version; a second time it moves the first tag.
 func (r *registry) push(version string) (digest string) {
 	r.t.Helper()
+	return r.pushAs(version, "1", version)
+}
+
+// pushAs is push under other tags.
+func (r *registry) pushAs(version string, tags ...string) (digest string) {
+	r.t.Helper()
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
 	require.NoError(r.t, w.WriteHeader(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}))
@@ -150,7 +156,7 @@ func (r *registry) push(version string) (digest string) {
 		"layers": []any{merged(r.blob(layer.Bytes()), obj{"mediaType": "application/vnd.docker.image.rootfs.diff.tar"})},
 	})
 	require.NoError(r.t, err)
-	for _, tag := range []string{"1", version} {
+	for _, tag := range tags {
 		r.send("PUT", "http://"+r.at+"/v2/web/manifests/"+tag, kind, b, http.StatusCreated)
 	}
 	return sha256Of(b)

@@ -1,6 +1,9 @@
 package ring
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The kinds of moves from one version of an image to another, by the shape of their tags.
 const (
@@ -38,6 +41,25 @@ func TagMove(from, to string) (kind string, up, ok bool) {
 		}
 	}
 	return kind, up, kind != ""
+}
+
+// NewerTags are those of a repository that are a move up from a tag, the newest first.
+func NewerTags(tag string, of []string) (out []string) {
+	for _, t := range of {
+		if _, up, ok := TagMove(tag, t); ok && up {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		switch _, up, ok := TagMove(a, b); {
+		case !ok:
+			return strings.Compare(a, b) // other texts of the same numbers
+		case up:
+			return 1
+		}
+		return -1
+	})
+	return slices.Compact(out)
 }
 
 // tagParts are the runs of digits of a tag and what stands between them, in order.

@@ -42,3 +42,10 @@ func TestAMoveIsJudgedByTheShapeOfTheTags(t *testing.T) {
 		require.Equal(t, tt.up, up, "%s -> %s", tt.from, tt.to)
 	}
 }
+
+func TestNewerTagsAreThoseOfTheSameShape(t *testing.T) {
+	of := []string{"latest", "1.28", "1.9", "1.27", "2.0", "1.27-alpine", "1.27.1", "1.28", "1.100", "0.9", "1.28-rc1"}
+	require.Equal(t, []string{"2.0", "1.100", "1.28"}, NewerTags("1.27", of))
+	require.Empty(t, NewerTags("stable", of))
+	require.Equal(t, []string{"3.1-b", "2.9-b"}, NewerTags("2.1-b", []string{"2.9-b", "3.1-b", "4.0-a"}))
+}

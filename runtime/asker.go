@@ -16,6 +16,7 @@ type Asker struct {
 
 	mu   sync.Mutex
 	said map[string]func() (answer, error) // guarded by mu; by name
+	tags *TagReader                        // guarded by mu; nil until the first one asks
 }
 
 // Asker has not asked anything yet.
@@ -32,6 +33,26 @@ func (k *Asker) Resolve(ctx context.Context, a ring.Action) (ring.Pin, error) {
 	}
 	done, err := k.d.resolve(ctx, e, a, k.ask)
 	return done.Pin, err
+}
+
+// Tags are those of the repository of an image, asked of its registry as the engine would.
+func (k *Asker) Tags(ctx context.Context, image string) ([]string, error) {
+	e, err := k.d.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info, err := e.Info(ctx)
+	if err != nil {
+		return nil, fault("cannot ask the engine for its registries", "", err)
+	}
+	k.mu.Lock()
+	if k.tags == nil {
+		k.tags = &TagReader{DockerConfig: k.d.opts.DockerConfig, Helpers: k.d.opts.Helpers, certs: k.d.certs}
+	}
+	reader := k.tags
+	reader.conf = info.RegistryConfig
+	k.mu.Unlock()
+	return reader.Tags(ctx, image)
 }
 
 func (k *Asker) ask(ctx context.Context, e engine, name reference.Named) (answer, error) {

@@ -41,9 +41,9 @@ var manifestTypes = strings.Join([]string{
 type TagReader struct {
 	DockerConfig string            // a docker config file, or its folder; "" is none
 	Helpers      map[string]string // credential helpers, by patterns of registries
-	Mirrors      *registry.ServiceConfig
 
-	certs string // where certificates of registries lie; "" is the engine's place
+	conf  *registry.ServiceConfig // what an engine says of registries; nil is what one says by itself
+	certs string                  // where certificates of registries lie; "" is the engine's place
 
 	mu      sync.Mutex
 	said    map[string]func() ([]string, error) // guarded by mu; by what was asked
@@ -115,7 +115,7 @@ func (t *TagReader) ask(ctx context.Context, name reference.Named, cannot string
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cannot, err)
 	}
-	conf, folder := t.Mirrors, t.certs
+	conf, folder := t.conf, t.certs
 	if conf == nil {
 		conf = localOnly
 	}

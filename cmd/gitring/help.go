@@ -40,7 +40,7 @@ var examples = map[string]string{
 	"jobs":            "jobs\njobs web/backup",
 	"traffic":         "traffic\ntraffic web/api --watch",
 	"traffic upgrade": "traffic upgrade",
-	"outdated":        "outdated\noutdated web",
+	"outdated":        "outdated\noutdated web --tags",
 	"plan":            "plan\nplan .\nplan HEAD~1 --detailed-exitcode",
 	"sync":            "sync --wait\nsync prod --wait --timeout 5m",
 	"approve":         "approve ab12cd3 --reason 'moving out'",

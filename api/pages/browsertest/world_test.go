@@ -383,7 +383,7 @@ func (w *world) calls() api.Calls {
 		Plan:    func(_ context.Context, r api.PlanRequest) (ring.Changes, error) { return w.plan(r), nil },
 		Doctor:  func(context.Context) (doctor.Report, error) { return w.report(), nil },
 		Outbox:  func(context.Context) ([]ring.Unsaid, error) { return nil, nil },
-		Outdated: func(context.Context, string) ([]api.ImageNow, error) {
+		Outdated: func(context.Context, api.OutdatedQuery) ([]api.ImageNow, error) {
 			return []api.ImageNow{{App: "api", Service: "api", Image: "registry.example.org/api:1.4", Pinned: "sha256:aa", Now: "sha256:bb", Newer: true}}, nil
 		},
 		Acts: func(_ context.Context, q api.ActsQuery) ([]api.ActNow, error) {
