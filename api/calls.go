@@ -48,7 +48,7 @@ type Calls struct {
 	// has ended and Status tells its result; an error when the remote could not
 	// be reached.
 	Look func(ctx context.Context, source string) error
-	// Approve is a person's yes to the plan that waits for one.
+	// Approve is a person's yes to the plan that waits for one, or to a digest that a tag moved to.
 	Approve func(ctx context.Context, p Peer, r ApproveRequest) error
 	// Accept moves a source's anchor to a commit by a person's decision.
 	Accept func(ctx context.Context, p Peer, r AcceptRequest) error
@@ -183,7 +183,7 @@ type LogQuery struct {
 }
 
 // ApproveRequest is the body of POST /v1/approve. Commit may be shortened to
-// 7 digits or more.
+// 7 digits or more. It is a digest, shortened to 8 or more after sha256:, for a tag that moved.
 type ApproveRequest struct {
 	Commit ring.SHA `json:"commit"`
 	Reason string   `json:"reason,omitempty"`

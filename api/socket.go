@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -323,7 +324,11 @@ func (s *Socket) approve(w http.ResponseWriter, r *http.Request, p Peer) error {
 	if err := readJSON(r, &a); err != nil {
 		return err
 	}
-	if err := digits(a.Commit); err != nil {
+	if digest, moved := strings.CutPrefix(string(a.Commit), "sha256:"); moved {
+		if len(digest) < 8 || len(digest) > 64 || strings.Trim(digest, "0123456789abcdef") != "" {
+			return Usage("", "a digest has sha256: and 8 to 64 hex digits")
+		}
+	} else if err := digits(a.Commit); err != nil {
 		return err
 	}
 	if err := s.calls.Approve(r.Context(), p, a); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -28,7 +29,7 @@ var PolicySettings = map[string]policySetting{
 	"images.pull":                      fixed("missing"),
 	"images.moving":                    choice("allow", "deny", func(l *policy.Lists) *bool { return &l.DenyMoving }),
 	signaturesKey:                      nil, // policySignatures
-	"images.min_age":                   fixed("0"),
+	"images.min_age":                   minAge,
 	"build":                            fixed("deny"),
 	"privileged":                       fixed("deny"),
 	"use_api_socket":                   fixed("deny"),
@@ -258,6 +259,21 @@ func bounded(u unit, set func(*policy.Lists, int64)) policySetting {
 		set(l, v)
 		return "", ""
 	}
+}
+
+// longestAge bounds images.min_age, as manifest bounds that of a service.
+const longestAge = 365 * 24 * time.Hour
+
+func minAge(l *policy.Lists, n *yaml.Node) (string, string) {
+	d, err := parseDuration(n.Value)
+	if n.Value == "0" {
+		d, err = 0, nil
+	}
+	if n.Kind != yaml.ScalarNode || err != nil || d < 0 || d > longestAge {
+		return fmt.Sprintf("%q is no time", n.Value), "write a time such as 72h, at most 8760h; 0 follows at once"
+	}
+	l.MinAge = int(d.Seconds())
+	return "", ""
 }
 
 func stopGrace(l *policy.Lists, n *yaml.Node) (string, string) {

@@ -205,10 +205,14 @@ func (d *Daemon) look(ctx context.Context, source string) error {
 }
 
 func (d *Daemon) approve(ctx context.Context, p api.Peer, r api.ApproveRequest) error {
-	if st, _ := d.loop.Status(); !awaits(&st, r.Commit) {
+	moved := strings.HasPrefix(string(r.Commit), "sha256:")
+	if st, _ := d.loop.Status(); !moved && !awaits(&st, r.Commit) {
 		return nothingToApprove(r.Commit)
 	}
 	err := d.loop.Approve(ctx, string(r.Commit), p.Actor(), r.Reason)
+	if errors.Is(err, reconcile.ErrNothingToApprove) && moved {
+		return api.NotFound("gitring status says what waits", "no tag that moved to %s awaits approval", r.Commit)
+	}
 	if errors.Is(err, reconcile.ErrNothingToApprove) {
 		return nothingToApprove(r.Commit)
 	}

@@ -292,7 +292,7 @@ func (d *Daemon) wireLoop() {
 	d.loop = reconcile.New(reconcile.Options{
 		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Fronts: d.fronts, Memory: d.ledger,
 		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.KeepImages(),
-		Took: d.countLook, Words: d.words, Signing: d.signing, Trial: d.trial.is, Passed: func() { d.readyOnce.Do(func() { close(d.ready) }) },
+		Took: d.countLook, Words: d.words, Signing: d.signing, TagRules: d.tagRules, Trial: d.trial.is, Passed: func() { d.readyOnce.Do(func() { close(d.ready) }) },
 	}, sources)
 }
 

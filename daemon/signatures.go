@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/imagesign"
+	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 )
@@ -38,6 +40,17 @@ func (d *Daemon) signing() reconcile.Signing {
 		return reconcile.Signing{}
 	}
 	return reconcile.Signing{Rules: imagesign.Prints(said.Lists.Signatures), Reports: said.OnViolation == config.OnViolationReport}
+}
+
+// tagRules is what the loop needs to know of tags that are followed by the clock.
+func (d *Daemon) tagRules() reconcile.TagRules {
+	said, _ := d.policy.Said()
+	lists := said.Lists
+	if lists == nil {
+		all := policy.ListsOf(said.Profile)
+		lists = &all
+	}
+	return reconcile.TagRules{Deny: lists.DenyMoving, MinAge: time.Duration(lists.MinAge) * time.Second}
 }
 
 // isVerified reports whether an image may be fetched or run by the rules of this moment: the

@@ -122,11 +122,13 @@ func imageName(k *keyCheck) {
 
 func pullPolicy(k *keyCheck) {
 	switch p := k.text(); p {
-	case types.PullPolicyAlways, types.PullPolicyMissing, types.PullPolicyIfNotPresent, types.PullPolicyNever, "":
+	case types.PullPolicyAlways, types.PullPolicyMissing, types.PullPolicyIfNotPresent, types.PullPolicyNever, pullRefresh, "":
 	case types.PullPolicyBuild:
 		k.refuse("build would build an image on the host", "build it in CI, push it, and name it with image:")
 	default:
-		k.refuse("%s would move a pinned image by the clock", "write always, which asks the registry at each commit; or run gitring refresh <app> --reason '…' when you want to", head(p))
+		if _, ok := everyOf(p); !ok {
+			k.bad("write daily, weekly or every_12h; always asks the registry at each commit", "%q is no pull policy", head(p))
+		}
 	}
 }
 

@@ -97,5 +97,6 @@
 //	grpc        a check by gRPC
 //	reload      files that are changed in place
 //	cron        when a job is due
+//	updates     how a tag is followed by the clock
 //	before      a job before a rollout
 package manifest

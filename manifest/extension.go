@@ -28,6 +28,7 @@ type extras struct {
 	cron    cronWords
 	before  written
 	route   routeWords
+	updates updatesWords
 }
 
 type jobWords struct {
@@ -63,7 +64,7 @@ func (x *extras) mountOf(p string) *mountMode {
 }
 
 var (
-	extensionKeys = []string{"kind", "checks", "rollout", "job", "mounts", "share", "reload", "cron", "before", "publish", "route"}
+	extensionKeys = []string{"kind", "checks", "rollout", "job", "mounts", "share", "reload", "cron", "before", "publish", "route", "updates"}
 	jobKeys       = []string{"run", "timeout", "retries", "rerun_interrupted", "replace"}
 )
 
@@ -117,6 +118,9 @@ func (d *decoder) extras(n *node, x *extras, root string) {
 	}
 	if r := n.get("route"); !r.null() && d.mapping(r, "route") {
 		d.route(r, &x.route)
+	}
+	if u := n.get("updates"); !u.null() && d.mapping(u, "updates") {
+		d.updates(u, &x.updates)
 	}
 	x.share = d.boolean(n.get("share"), "share", x.share)
 	if m := n.get("mounts"); !m.null() && d.mapping(m, "mounts") {

@@ -123,7 +123,14 @@ func TestRefusals(t *testing.T) {
 
 		// what is not carried out yet
 		{name: "build", files: web("build: ."), code: ring.Unsupported, line: 3, hint: "CI"},
-		{name: "pull daily", files: web("image: a", "pull_policy: daily"), code: ring.Unsupported, line: 4},
+		{name: "pull by no clock", files: web("image: a", "pull_policy: every_0h"), code: ring.BadValue, line: 4, hint: "every_12h"},
+		{name: "a refresh without its time", files: web("image: a", "pull_policy: refresh"), code: ring.BadValue, line: 4, hint: "pull_refresh_after: 24h"},
+		{name: "a refresh after no time", files: web("image: a", "pull_policy: refresh", "pull_refresh_after: soon"), code: ring.BadValue, line: 5, says: "soon"},
+		{name: "bounds of no clock", files: web("image: a", "x-gitring:", "  updates: {min_age: 72h}"), code: ring.BadValue, line: 5, hint: "pull_policy: daily"},
+		{name: "an age that is none", files: web("image: a", "pull_policy: daily", "x-gitring:", "  updates: {min_age: soon}"), code: ring.BadValue, line: 6, says: "min_age"},
+		{name: "an age below zero", files: web("image: a", "pull_policy: daily", "x-gitring:", "  updates: {min_age: -1h}"), code: ring.BadValue, line: 6},
+		{name: "a window that is none", files: web("image: a", "pull_policy: daily", "x-gitring:", "  updates: {window: at night}"), code: ring.BadValue, line: 6, hint: "Sat 02:00-05:00"},
+		{name: "a bound that is none", files: web("image: a", "pull_policy: daily", "x-gitring:", "  updates: {minage: 72h}"), code: ring.UnknownKey, line: 6, hint: "min_age"},
 		{name: "pull build", files: web("image: a", "pull_policy: build"), code: ring.Unsupported, line: 4},
 		{name: "secrets at the top", files: map[string]string{"web/compose.yaml": "services:\n  web: {image: a, secrets: [s]}\nsecrets:\n  s: {file: ../../passwd}\n"}, code: ring.OutsideCommit, line: 4},
 		{name: "include", files: map[string]string{"web/compose.yaml": "include: [/etc/passwd]\nservices:\n  web: {image: a}\n"}, code: ring.OutsideCommit, line: 1},

@@ -20,6 +20,7 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	s.Before = x.before.text
 	s.Replicas = b.replicas(c, s.Kind)
 	s.Spec = b.spec(c)
+	s.Updates = b.updates(c, x)
 	b.onlyOne(c, s.Replicas)
 	s.DependsOn = b.dependencies(c)
 	s.Restart, s.Job = b.restart(c, s.Kind, x)
@@ -324,9 +325,10 @@ func (b *builderOf) logging(c types.ServiceConfig) *ring.Logging {
 	return out
 }
 
-// pullWord is "" for Compose's default, so that saying it changes no version.
+// pullWord is "" for Compose's default, so that saying it changes no version, and for what
+// goes by the clock, which is the service's and not its instances'.
 func pullWord(p string) string {
-	if p == types.PullPolicyMissing || p == types.PullPolicyIfNotPresent {
+	if _, clock := everyOf(p); clock || p == pullRefresh || p == types.PullPolicyMissing || p == types.PullPolicyIfNotPresent {
 		return ""
 	}
 	return p

@@ -41,8 +41,11 @@ func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 	if l.DenyLatest && n.Digest == "" && (n.Tag == "" || n.Tag == "latest") {
 		about(latestRule).find(finding{value: image, instead: "name a version"})
 	}
-	if p := s.Spec.PullPolicy; l.DenyMoving && (p == "always" || p == "daily" || p == "weekly" || strings.HasPrefix(p, "every_")) {
+	if p := s.Spec.PullPolicy; l.DenyMoving && p == "always" {
 		about(movingRule).find(finding{value: p})
+	}
+	if u := s.Updates; l.DenyMoving && u != nil {
+		about(movingRule).find(finding{value: u.Word, instead: "name the image by its digest, or let a commit move its tag"})
 	}
 	l.sealed(s, about)
 	if l.DenyFronts && s.Route != nil {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,4 +100,21 @@ func TestARuleOfSignaturesIsPartOfThePolicysHash(t *testing.T) {
 		require.NotEqual(t, one.Hash(), other.Hash())
 	}
 	require.NotEqual(t, hash(one, imagesign.Rule{Match: "**", Deny: true}), hash(imagesign.Rule{Match: "**", Deny: true}, one), "their order counts")
+}
+
+func TestATagThatMovesByTheClockIsDeniedWhereMovingIs(t *testing.T) {
+	for _, denied := range []bool{false, true} {
+		lists := ListsOf(Compose)
+		lists.DenyMoving = denied
+		service := ring.Service{Name: "web", Replicas: 1, Spec: ring.Spec{Image: "nginx:1"}, Updates: &ring.Updates{Word: "every_12h", Every: 12 * time.Hour}}
+		app := &ring.App{Name: "web", Source: "prod", Path: "web", Services: []ring.Service{service}}
+		found := CheckApp(Rules{Profile: Compose, Lists: &lists}, app, "/srv/gitring", Others{})
+		if !denied {
+			require.Empty(t, found)
+			continue
+		}
+		require.Len(t, found, 1)
+		require.Equal(t, "images.moving", found[0].Rule)
+		require.Equal(t, "every_12h", found[0].Value)
+	}
 }

@@ -51,6 +51,7 @@ type Lists struct {
 	RequireDigest bool             // images.tags
 	DenyLatest    bool             // images.latest
 	DenyMoving    bool             // images.moving
+	MinAge        int              `json:",omitempty"` // images.min_age, in seconds
 	SecretsIn     []string         // secrets.in
 	DenyHooks     bool             // hooks.exec
 	DenyFronts    bool             `json:",omitempty"` // traffic.fronts

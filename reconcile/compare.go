@@ -22,7 +22,7 @@ func sameService(a, b *ring.Service) bool {
 	x.Canary, y.Canary = nil, nil
 	return a.Name == b.Name && a.Kind == b.Kind && a.Replicas == b.Replicas && a.Written == b.Written && a.Pin == b.Pin &&
 		a.Before == b.Before && a.Share == b.Share && a.File == b.File && a.Restart == b.Restart && x == y &&
-		equalValues(a.Rollout.Back, b.Rollout.Back) && equalValues(a.Rollout.Canary, b.Rollout.Canary) && equalValues(a.Route, b.Route) && a.FrontOf == b.FrontOf && equalValues(a.Job, b.Job) && equalValues(a.Cron, b.Cron) && equalValues(a.Reload, b.Reload) && equalValues(a.Composed, b.Composed) &&
+		equalValues(a.Rollout.Back, b.Rollout.Back) && equalValues(a.Rollout.Canary, b.Rollout.Canary) && equalValues(a.Route, b.Route) && a.FrontOf == b.FrontOf && equalValues(a.Job, b.Job) && equalValues(a.Cron, b.Cron) && equalValues(a.Updates, b.Updates) && equalValues(a.Reload, b.Reload) && equalValues(a.Composed, b.Composed) &&
 		sameList(a.DependsOn, b.DependsOn) && sameList(a.Checks, b.Checks) &&
 		a.Image.Known == b.Image.Known && sameList(a.Image.Volumes, b.Image.Volumes) && equalValues(a.Image.Healthcheck, b.Image.Healthcheck)
 }

@@ -23,6 +23,9 @@ func (t *Pass) conditionsOf(v *service, st *ring.ServiceStatus) []ring.Condition
 	if c, ok := t.contestedCondition(v.id); ok {
 		out = append(out, c)
 	}
+	if c, ok := t.flapCondition(v); ok {
+		out = append(out, c)
+	}
 	if c, ok := t.driftCondition(v.id); ok {
 		out = append(out, c)
 	}

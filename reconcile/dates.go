@@ -134,6 +134,11 @@ func calmFacts(f ring.Facts, now time.Time) ring.Facts {
 			f.Waves[key] = r
 		}
 	}
+	for key, r := range f.Tags { // asked again after the whole time, and seen for none of it
+		if seen, asked, tried := past(&r.Seen), past(&r.Asked), past(&r.Tried); seen || asked || tried {
+			f.Tags[key] = r
+		}
+	}
 	for key, r := range f.Refreshes {
 		if past(&r.At) {
 			f.Refreshes[key] = r

@@ -26,6 +26,7 @@ func (t *decider) decide() {
 	for i := range t.Sources {
 		t.stagePlan(&t.Sources[i])
 	}
+	t.followTags()
 	t.standIn()
 	t.scalePlans()
 	t.verifyInForce()
@@ -40,6 +41,7 @@ func (t *decider) decide() {
 			t.judgeService(v)
 		}
 	}
+	t.askTags()
 	t.tidyHost()
 	t.rememberPlans()
 	t.imagesOff()

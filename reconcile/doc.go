@@ -50,6 +50,7 @@
 //
 //	diff          the order of the rules
 //	settle        what follows from the end of a step
+//	tag_ask       which tags are asked by the clock now
 //
 // What is told:
 //
@@ -79,6 +80,9 @@
 //	left          what was given up before
 //	pin           tags become digests, once, and are carried forward
 //	expose        the ports of a front that only the image names
+//	tag_clock     when a tag is asked again, and from when on its answer counts
+//	tag_answer    what follows from the answer, and tags that go back and forth
+//	tag_follow    what a tag moved to comes into force, where nothing holds it
 //	pin_note      how an image was found, where that is worth telling
 //	admit         what is on the host, and not ours, and in the app's way
 //	belongings    what an app of another source has written is not this one's
@@ -183,6 +187,7 @@
 // Versions compared:
 //
 //	fields        what a change of each field costs
+//	tag_move      whether a tag moved, and no commit asked for another image
 //	compare       what differs between two versions, part by part
 //
 // The base, for all of them:

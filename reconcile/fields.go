@@ -34,6 +34,7 @@ var classes = map[string]ring.Class{
 	"job":        ring.ChangeInPlace,
 	"cron":       ring.ChangeInPlace,
 	"before":     ring.ChangeInPlace,
+	"updates":    ring.ChangeInPlace,
 	"reload":     ring.ChangeInPlace,
 	"share":      ring.ChangeInPlace,
 	"route":      ring.ChangeInPlace,

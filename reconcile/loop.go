@@ -73,6 +73,8 @@ type Options struct {
 	KeepImages int
 	// Signing, if set, is what the host asks of images now.
 	Signing func() Signing
+	// TagRules, if set, are what the policy says of tags that move now.
+	TagRules func() TagRules
 	// Words, if set, reads what other hosts say of commits.
 	Words Words
 	// Took, if set, is told after each look how long it took, and the decision after it.
@@ -619,6 +621,7 @@ func (l *Loop) makeWorld() World {
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
 		Health: l.known, Fronts: l.frontsSeen(), Words: l.wordsSeen(), Busy: maps.Clone(l.busy), Queued: l.queuedTargets(), Recent: l.recent.clone(),
 		Progress: l.howFar(), KeepImages: l.KeepImages, Signing: l.signing(),
+		TagRules: l.tagRules(), Zone: time.Local,
 	}
 }
 
@@ -627,6 +630,13 @@ func (l *Loop) signing() Signing {
 		return Signing{}
 	}
 	return l.Signing()
+}
+
+func (l *Loop) tagRules() TagRules {
+	if l.TagRules == nil {
+		return TagRules{}
+	}
+	return l.TagRules()
 }
 
 func (l *Loop) wordsSeen() map[ring.WordAt]ring.Word {

@@ -12,9 +12,13 @@ import (
 // ErrNothingToApprove says that no plan of that commit waits.
 var ErrNothingToApprove = errors.New("no plan of that commit awaits approval")
 
-// Approve is a person's yes to the plan of a commit, whole or abbreviated.
+// Approve is a person's yes to the plan of a commit, whole or abbreviated, or to the digest that
+// a tag moved to.
 func (l *Loop) Approve(ctx context.Context, commit, actor, reason string) error {
 	return l.sendRequest(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		if strings.HasPrefix(commit, "sha256:") {
+			return approvalOfMove(l.makeWorld(), commit, actor, reason, l.steadyNow())
+		}
 		for _, s := range l.sources {
 			if s.Next == nil || len(commit) < 7 || !strings.HasPrefix(string(s.Next.Commit), commit) {
 				continue

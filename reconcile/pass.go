@@ -52,7 +52,9 @@ type Pass struct {
 	// imageless are the services whose next plan waits for an image, and lacked what is
 	// missing since a time that is remembered, by TroubleKey.
 	imageless map[ring.ServiceID]imageless
-	lacked    map[string]bool
+	// moves are why services do not have yet what their tags moved to and they may follow.
+	moves  map[ring.ServiceID]ring.Reason
+	lacked map[string]bool
 	// watched is, by source that is only observed, what its plan would change, and
 	// differs says that it would change anything.
 	watched map[string]string

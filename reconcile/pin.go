@@ -220,6 +220,7 @@ func samePins(a, b *ring.App) bool {
 // keepPin remembers the image of a service that comes into force, and forgets
 // those of other commits where each commit has its own.
 func (t *decider) keepPin(app *ring.App, s *ring.Service) {
+	t.noteRan(s)
 	id, written := ring.ID(app.Name, s.Name), pinWritten(app, s)
 	row := t.Facts.Pin(id, written)
 	if row == nil || row.Pin != s.Pin || s.Image.Known && !row.Image.Known {

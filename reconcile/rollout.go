@@ -64,6 +64,9 @@ func (t *Pass) changeReason(v *service) string {
 	}
 	if v.differsSays == "" {
 		v.differsSays = cmp.Or(Differs(&v.good.App, &v.good.Service, v.app, v.want), "version "+v.want.Version.Short())
+		if isMove(&v.good.Service, v.want) {
+			v.differsSays = movedSays(v.want) + ": " + v.differsSays
+		}
 	}
 	return v.differsSays
 }

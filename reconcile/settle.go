@@ -21,6 +21,9 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 		rememberName(r.Tries, a, err, now)
 		return nil, nil
 	}
+	if a.Tag != "" {
+		return tagAnswered(a, done, err, now)
+	}
 	if a.Kind == ring.DoWhose { // told as drift
 		toldWhose(r.Tries, a, err, now)
 		return nil, nil

@@ -41,6 +41,8 @@ type daemon struct {
 	hides     bool                      // its looks leave out what has ended, as a list without all=true does
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
+	// tagRules are what the policy says of tags that move.
+	tagRules TagRules
 	// crash is asked at each boundary of a step whether the daemon ends there;
 	// nil is never.
 	crash func(at boundary, a ring.Action) bool
@@ -198,6 +200,7 @@ func (d *daemon) world() World {
 		Host: "sim", Wall: d.wall(), Awake: d.mem.awake, Facts: d.disk, Seen: seen, Health: d.mem.dates.dateHealth(d.health(), seen.Instances, now),
 		Busy: d.busy, Recent: d.mem.recent,
 		Sources: d.sources, KeepImages: d.keepImages, Signing: d.signing, Fronts: d.frontsSeen(), Words: d.words,
+		TagRules: d.tagRules,
 	}
 	for _, f := range d.mem.flights {
 		w.Busy[f.a.Target()] = f.a

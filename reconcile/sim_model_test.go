@@ -60,6 +60,7 @@ type box struct {
 	ring.Instance
 	holds   []string // writable mounts that outlive it
 	image   string
+	means   string    // what its tag meant when it was made
 	since   time.Time // running since, in true time
 	starts  int
 	ours    bool // we asked for its end
@@ -180,7 +181,12 @@ func (e *engine) violate(format string, args ...any) {
 	}
 }
 
-func (e *engine) nature(b *box) nature { return e.natures[b.image] }
+func (e *engine) nature(b *box) nature {
+	if n, ok := e.natures[strings.TrimPrefix(b.means, "sha256:")]; ok {
+		return n
+	}
+	return e.natures[b.image]
+}
 
 // each is every container's ID, in order.
 func (e *engine) each() []string {
@@ -690,7 +696,7 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 	}
 	e.ids++
 	asked := slices.ContainsFunc(a.Want.Checks, func(c ring.Check) bool { return c.Docker })
-	b := &box{asked: asked, frontOf: a.Want.FrontOf, expose: a.Want.Spec.Expose, image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, Instance: ring.Instance{
+	b := &box{asked: asked, frontOf: a.Want.FrontOf, expose: a.Want.Spec.Expose, image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, means: a.Want.Pin.Digest(), Instance: ring.Instance{
 		ID: fmt.Sprintf("c%03d", e.ids), Name: a.Name, App: a.App, Source: a.Of.Source, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Kind: a.Want.Kind, Image: a.Want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Policy: "no",
 		Addresses: map[string]string{},

@@ -270,6 +270,7 @@ func (t *decider) putInForce(src *Source, app ring.App, have ring.InForce, known
 	t.acceptName(&app)
 	t.giveUpData(&have.App, &app)
 	t.forgetVerdicts()
+	t.tellFollowed(&have.App, &app)
 	if !known || !sameApp(have.App, app) {
 		t.addEvent(ring.Event{
 			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.AskedVersion(&app),

@@ -119,6 +119,14 @@ func word(w []string, i int) string {
 }
 
 func count(what string, got int, want string) error {
+	if from, to, ranged := strings.Cut(want, ".."); ranged { // 22..26
+		least, errLeast := strconv.Atoi(from)
+		most, errMost := strconv.Atoi(to)
+		if errLeast != nil || errMost != nil || got < least || got > most {
+			return fmt.Errorf("%d %s", got, what)
+		}
+		return nil
+	}
 	if strconv.Itoa(got) != want {
 		return fmt.Errorf("%d %s", got, what)
 	}

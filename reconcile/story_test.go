@@ -258,6 +258,14 @@ func (s *story) tell(line string) (err error) {
 			s.wait(d)
 		}
 		return err
+	case "pass": // pass 72h: as wait, with a look every five minutes where nothing happens
+		d, err := time.ParseDuration(rest[0])
+		if err == nil {
+			s.stride = 5 * time.Minute
+			s.wait(d)
+			s.stride = 0
+		}
+		return err
 	case "rest":
 		return s.rest()
 	case "until":

@@ -211,6 +211,22 @@ func (d *declared) setting(key, value string) (err error) {
 		d.Spec.ContainerName = value
 	case "pull":
 		d.Spec.PullPolicy = value
+	case "updates": // updates 24h: its tag is asked by the clock; updates never
+		d.Updates = nil
+		if value == "never" {
+			return nil
+		}
+		u := ring.Updates{Word: "every_" + value}
+		duration(&u.Every)
+		d.Updates = &u
+	case "min_age":
+		u := *d.Updates
+		duration(&u.MinAge)
+		d.Updates = &u
+	case "open": // open "Sat 02:00-05:00"
+		u := *d.Updates
+		u.Window = strings.TrimPrefix(value, `"`)
+		d.Updates = &u
 	case "port":
 		i := strings.LastIndex(value, ":") // after the address, if one is said
 		d.Spec.Ports = []ring.Port{{HostIP: value[:max(i, 0)], HostPort: value[i+1:], Container: 80, Protocol: "tcp"}}
@@ -584,6 +600,12 @@ func shaOf(name string) ring.SHA {
 
 // approve is a person's yes, as Loop.Approve writes it down.
 func (s *story) approve(words []string) error {
+	if strings.HasPrefix(words[0], "sha256:") {
+		facts, events, err := approvalOfMove(s.world(), words[0], "alice", "a story", s.clock())
+		s.record(facts, events)
+		s.mem.wake = s.now
+		return err
+	}
 	yes := approvalOf(s.world(), s.src.Name, "alice", "a story", s.clock())
 	if yes == nil || s.src.Next.Commit != shaOf(words[0]) {
 		return errors.New("nothing to approve")
@@ -728,6 +750,15 @@ func (s *story) fault(what string) error {
 }
 
 func (s *story) faultOf(w []string) error {
+	if len(w) == 5 && w[0] == "the" && w[1] == "policy" && w[3] == "min_age" { // the policy has min_age 72h
+		age, err := time.ParseDuration(w[4])
+		s.tagRules.MinAge = age
+		return err
+	}
+	if len(w) == 5 && w[0] == "the" && w[1] == "policy" && w[3] == "moving" { // the policy has moving deny
+		s.tagRules.Deny = w[4] == "deny"
+		return nil
+	}
 	if len(w) == 4 && w[0] == "tag" && w[2] == "means" { // tag v1 means other
 		s.moved[w[1]] = w[3]
 		return nil

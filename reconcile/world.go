@@ -39,6 +39,10 @@ type World struct {
 	Progress map[string]string
 	// Signing is what the host asks of images.
 	Signing Signing
+	// TagRules are what the host's policy says of tags that are followed by the clock, and Zone
+	// is the location of the host's clock; nil is UTC.
+	TagRules TagRules
+	Zone     *time.Location
 	// KeepImages is of how many of the newest good plans of each app the images
 	// stay when those that nothing names are removed; 0 removes none.
 	KeepImages int

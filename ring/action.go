@@ -82,6 +82,7 @@ type Action struct {
 	// NetworkName is the engine's name of the network to create or remove.
 	NetworkName string
 	Image       string    // resolve: as written; pull: the pin
+	Tag         string    // of a resolve, the TagKey that is asked by the clock; "" for a plan
 	Asks        *ImageAsk // of a verify; and of a pull, where the host asks anything of images
 	Platform    string    // of a resolve or pull; "" is the engine's own
 	PullPolicy  string
@@ -90,7 +91,8 @@ type Action struct {
 	Timeout     time.Duration // of the step; 0 is the loop's own
 	Policy      string        // the engine's restart policy to set
 	MaxRetries  int
-	// Record is the Crash or Run that a DoLog completes with lines.
+	// Record is the Crash or Run that a DoLog completes with lines, and the TagRow that the
+	// answer of a Tag changes.
 	Record Fact
 	// Then are facts that are true once the step has succeeded.
 	Then []Fact
@@ -115,6 +117,9 @@ type ImageAsk struct{ Written, Rule string }
 func (a Action) Target() string {
 	switch a.Kind {
 	case DoResolve:
+		if a.Tag != "" { // one answer is for all services of the tag, and none of them waits for it
+			return "tag " + a.Tag
+		}
 		return "resolve " + a.Image + " " + a.App + "/" + a.Service
 	case DoVerify: // one answer is for all services that want the image
 		return "verify " + VerdictKey(a.Image)

@@ -104,6 +104,12 @@ const (
 	FrontUpgraded = "front.upgraded" // a front took the newest proxy
 	FrontKept     = "front.kept"     // it did not, and goes on with the one that it had
 
+	TagMoved     = "tag.moved"     // a tag that is followed by the clock means another digest
+	TagAwaiting  = "tag.awaiting"  // where it moved to waits for a person
+	TagApproved  = "tag.approved"  // and a person said yes
+	TagFollowed  = "tag.followed"  // a service has what its tag moved to in force
+	TagContested = "tag.contested" // it goes back and forth
+
 	PolicyChanged  = "policy.changed"  // other rules count
 	PolicyInvalid  = "policy.invalid"  // its files cannot be taken: the rules before count
 	PolicyViolated = "policy.violated" // an app in force breaks a rule
@@ -122,5 +128,6 @@ var EventKinds = []string{
 	FrontTook, FrontReplaced, RouteChanged, DrainCut, CanaryStepped, CanaryFailed,
 	UpgradeAsked, FrontUpgraded, FrontKept,
 	WaveWaiting, WaveHeld, WavePassed, WaveStuck,
+	TagMoved, TagAwaiting, TagApproved, TagFollowed, TagContested,
 	PolicyChanged, PolicyInvalid, PolicyViolated, GrantExpires,
 }

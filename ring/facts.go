@@ -36,6 +36,8 @@ type Facts struct {
 	Fronts    map[ServiceID]FrontRow
 	Waves     map[string]WaveRow      // by source
 	Signed    map[string]ImageVerdict // by VerdictKey
+	Tags      map[string]TagRow       // by TagKey
+	Ran       map[string]RanRow       // by digest
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.

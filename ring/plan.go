@@ -220,6 +220,8 @@ type Service struct {
 	Restart   Restart      `json:"restart"`
 	Job       *Job         `json:"job,omitempty"`
 	Cron      *Cron        `json:"cron,omitempty"` // of kind cron
+	// Updates says how its tag is followed by the clock; nil is never.
+	Updates *Updates `json:"updates,omitempty"`
 	// Before names the job of the app that must succeed before each rollout of
 	// this service to a new version: a backup, a migration. "" is none.
 	Before string  `json:"before,omitempty"`

@@ -44,6 +44,8 @@ var tables = map[string]table{
 	"left":     rows(func(f *Facts) *map[string]Left { return &f.Left }),
 	"front":    rows(func(f *Facts) *map[ServiceID]FrontRow { return &f.Fronts }),
 	"signed":   rows(func(f *Facts) *map[string]ImageVerdict { return &f.Signed }),
+	"tag":      rows(func(f *Facts) *map[string]TagRow { return &f.Tags }),
+	"ran":      rows(func(f *Facts) *map[string]RanRow { return &f.Ran }),
 	"wave":     rows(func(f *Facts) *map[string]WaveRow { return &f.Waves }),
 }
 

@@ -32,6 +32,8 @@ type Pin struct {
 	Image string `json:"image"`
 	// Note is how it was found when that is worth telling.
 	Note string `json:"note,omitempty"`
+	// Moved reports whether the tag moved there by itself, after a commit had it resolved.
+	Moved bool `json:"moved,omitempty"`
 }
 
 // Image is what an image says of itself, once it is on this host.
