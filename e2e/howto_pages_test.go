@@ -3,7 +3,10 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	neturl "net/url"
 	"os"
 	"os/exec"
@@ -13,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -341,7 +345,35 @@ func (d *desk) dashboard(line string, more ...string) (said string) {
 	return notices.String()
 }
 
+// tunnel types an ssh that stays, and asks through it what serves on the other end.
+func (d *desk) tunnel(line string) {
+	d.t.Helper()
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the far end") }))
+	defer far.Close()
+	near := freePort(d.t)
+	_, number, err := net.SplitHostPort(near)
+	require.NoError(d.t, err)
+	cmd := d.shell("exec " + strings.Replace(line, "8081:127.0.0.1:8081", number+":"+far.Listener.Addr().String(), 1))
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	require.NoError(d.t, cmd.Start())
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	}()
+	require.Eventually(d.t, func() bool {
+		res, err := http.Get("http://" + near)
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close() //nolint:errcheck // only read
+		body, err := io.ReadAll(res.Body)
+		return err == nil && string(body) == "the far end"
+	}, time.Minute, 50*time.Millisecond, "nothing came through %s", line)
+}
+
 func dashboardPage() howto {
+	const tunnel = "ssh -N -L 8081:127.0.0.1:8081 edge-1"
 	var port string
 	return howto{
 		begin: func(d *desk) {
@@ -359,7 +391,7 @@ func dashboardPage() howto {
 				require.NoError(d.t, err)
 				require.Contains(d.t, said, "ssh -N -L "+number+":"+port+" ")
 			}},
-			{line: "ssh -N -L 8081:127.0.0.1:8081 edge-1", why: "it stays until it is ended, and the line above was held to it"},
+			{line: tunnel, instead: func(d *desk) { d.tunnel(strings.Replace(d.here(tunnel), "8081:"+port, "8081:127.0.0.1:8081", 1)) }},
 			{line: "gitring ui --read-only", instead: func(d *desk) { d.dashboard("gitring ui --read-only --socket " + d.socket) }},
 		},
 	}
