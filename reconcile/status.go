@@ -447,6 +447,7 @@ func (t *Pass) serviceStatus(v *service, st *ring.ServiceStatus) {
 		st.Instances[i] = t.instanceStatus(v, in)
 	}
 	t.fillRunning(v, st)
+	st.Tag = t.tagStatus(v)
 	switch v.want.Kind {
 	case ring.JobK:
 		t.jobStatus(v, st)

@@ -303,3 +303,45 @@ func approvalOfMove(w World, digest, actor, reason string, now time.Time) ([]rin
 	}
 	return facts, events, nil
 }
+
+// tagStatus is how the tag of a service is followed; nil where it is not.
+func (t *Pass) tagStatus(v *service) *ring.TagStatus {
+	if v.want.Updates == nil || v.stands {
+		return nil
+	}
+	row, known := t.Facts.Tags[ring.TagKey(v.want.Spec.Image, v.want.Spec.Platform)]
+	if !known {
+		return nil
+	}
+	st := &ring.TagStatus{
+		Image: v.want.Spec.Image, Policy: v.want.Updates.Word, Asked: row.Asked.UTC(), Digest: row.Pin.Digest(), Error: row.Says,
+	}
+	if row.Pin.Image == "" {
+		return st
+	}
+	st.Seen = row.Seen.UTC()
+	if row.Pin.Digest() == v.want.Pin.Digest() {
+		return st
+	}
+	its := follower{v.app, v.want}
+	if why := t.moveHeld(&row, &its); !why.None() {
+		st.Waits = why.Says
+		return st
+	}
+	if why := t.moves[v.id]; !why.None() {
+		st.Waits = why.Says
+		return st
+	}
+	at, open := t.confirmedFrom(&row, &its)
+	switch {
+	case !open && t.now.Before(row.Seen.Add(t.minAge(v.want))):
+		st.Waits, st.Until = say("is followed when this host has seen it for %s", t.minAge(v.want)), at.UTC()
+	case !open:
+		st.Waits, st.Until = say("is followed in the window %s", v.want.Updates.Window), at.UTC()
+	case row.Asked.Before(at):
+		st.Waits = "is asked once more"
+	default:
+		st.Waits = "is followed when nothing of the service is under way"
+	}
+	return st
+}

@@ -206,6 +206,8 @@ type ServiceStatus struct {
 	Ports   []string `json:"ports,omitempty"`
 	// Front is how the front of the service does; nil where it has none.
 	Front *FrontStatus `json:"front,omitempty"`
+	// Tag is how its tag is followed by the clock; nil where it is not.
+	Tag *TagStatus `json:"tag,omitempty"`
 	// NextRun is when a cron job is due next; zero is never. LastRun is how its
 	// last run came out; nil before the first.
 	NextRun time.Time `json:"next_run,omitzero"`
@@ -216,6 +218,24 @@ type ServiceStatus struct {
 	DueSince time.Time `json:"due_since,omitzero"`
 	// Conditions are absent for one that is well and at rest.
 	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// TagStatus is how a tag is followed by the clock.
+type TagStatus struct {
+	Image  string `json:"image"`  // as its file has it
+	Policy string `json:"policy"` // pull_policy, as written
+	// Asked is when the registry answered last, or when the tag was resolved for a commit.
+	Asked time.Time `json:"asked"`
+	// Digest is what the tag means, and Seen since when this host knows that; zero before the
+	// first answer. The service's own digest is what runs.
+	Digest string    `json:"digest,omitempty"`
+	Seen   time.Time `json:"seen,omitzero"`
+	// Waits is why the service does not have it yet, and Until when that ends by itself; both
+	// are zero where it has it.
+	Waits string    `json:"waits,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+	// Error is why the registry did not answer the last question; "" where it did.
+	Error string `json:"error,omitempty"`
 }
 
 // Phases of a front, as its service has them.

@@ -376,6 +376,7 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	if len(named) > 0 {
 		s.Line(2, " ", screen.Text(p.id()), screen.Painted(strings.Join(named, ", "), screen.Yellow))
 	}
+	showTag(s, p, now)
 	if f := sv.Front; f != nil && f.Queued > 0 {
 		s.Line(2, " ", screen.Text(p.id()), screen.Painted(wording.Counted(f.Queued, "request")+" waiting since "+screen.Age(f.QueuedSince, now), screen.Yellow))
 	}
@@ -399,6 +400,25 @@ func conditionTold(sv *ring.ServiceStatus, c *ring.Condition) bool {
 		return true
 	}
 	return strings.Contains(sv.Reason, c.Reason) || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
+}
+
+// showTag writes how the tag of a service is followed by the clock.
+func showTag(s *screen.Screen, p place, now time.Time) {
+	t := p.service.Tag
+	if t == nil {
+		return
+	}
+	why := t.Waits
+	if why != "" {
+		why = "means " + Digest(t.Digest, false) + " since " + screen.Age(t.Seen, now) + ": " + why
+	}
+	if !t.Until.IsZero() {
+		why += ", from " + t.Until.Format("2006-01-02 15:04") + " UTC"
+	}
+	if t.Error != "" {
+		why += wording.When(why != "", "; ") + t.Error
+	}
+	s.Line(2, " ", screen.Text(p.id()), screen.Painted("moving, asked "+screen.Age(t.Asked, now)+wording.When(why != "", ":"), screen.Dim), screen.Text(why))
 }
 
 // triedSays is what goes on with a version that failed. Where no other one can take its

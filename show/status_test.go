@@ -299,3 +299,19 @@ func TestProblemsHaveWhatFailsWhileItStarts(t *testing.T) {
 	}
 	require.NotContains(t, seen(ring.InstanceStatus{State: ring.SlotStarting}), "shop/web", "it may yet be well")
 }
+
+func TestAStatusSaysOfATagThatItMovesAndWhatItWaitsFor(t *testing.T) {
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	shown := func(tag ring.TagStatus) string {
+		s := screen.New(false, 0)
+		service := ring.ServiceStatus{Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Tag: &tag}
+		Status(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{service}}}}}}, View{Now: now})
+		return s.String()
+	}
+	require.Contains(t, shown(ring.TagStatus{Image: "nginx:1", Asked: now.Add(-3 * time.Hour)}), "web/web moving, asked 3h ago\n")
+	waits := shown(ring.TagStatus{Asked: now.Add(-3 * time.Hour), Digest: "sha256:5e6f7a8b9c0d", Seen: now.Add(-5 * time.Hour), Waits: "is young", Until: now})
+	require.Contains(t, waits, "asked 3h ago: means ")
+	require.Contains(t, waits, "5e6f7a8b")
+	require.Contains(t, waits, "since 5h ago: is young, from 2026-11-27 12:00 UTC")
+	require.Contains(t, shown(ring.TagStatus{Asked: now, Error: "registry: no answer"}), "registry: no answer")
+}

@@ -126,6 +126,7 @@ func fullStatus() ring.Status {
 					Rollout:   &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v, Commit: sha, Reason: "r", Code: ring.WhyRolloutFailed, Canary: &ring.CanaryStatus{Step: 1, Weight: 10, Since: at, Answers: 100, Errors: 0.5, P99: 12, Judged: 2}},
 					Instances: []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r", Failing: true, InFlight: 3, Adopted: true, Started: at, Address: "172.18.0.2"}},
 					Running:   sha, Image: "nginx:1.27", Digest: "sha256:1", Ports: []string{"8080:80/tcp"},
+					Tag:        &ring.TagStatus{Image: "nginx:1.27", Policy: "daily", Asked: at, Digest: "sha256:2", Seen: at, Waits: "r", Until: at, Error: "r"},
 					Front:      &ring.FrontStatus{Phase: ring.FrontServes, Ports: []string{"8080/tcp"}, Generation: 4, Build: "sha256:1", Connections: 5, Queued: 6, QueuedSince: at},
 					Conditions: []ring.Condition{{Type: ring.ConditionCrashLooping, Status: ring.ConditionTrue, Reason: "r", Since: at, Commit: sha}},
 				}},
