@@ -337,3 +337,21 @@ func clean(t *testing.T, c *client.Client, host string, volumes ...string) {
 	}
 	require.NoError(t, errors.Join(errs...))
 }
+
+// BenchmarkVerifyImage is one verdict about an image, from a registry on loopback: its
+// questions, their answers over HTTP, and the cryptography. Each form begins with no connection.
+func BenchmarkVerifyImage(b *testing.B) {
+	for _, name := range recorded {
+		for _, kind := range []string{"p256", "rsa"} {
+			b.Run(name+"/"+kind, func(b *testing.B) {
+				s := signedRegistry(b, name)
+				for b.Loop() {
+					v, err := s.verify(b, kind, s.Images["index"], 1, kind)
+					if err != nil || !v.Good {
+						b.Fatal(v, err)
+					}
+				}
+			})
+		}
+	}
+}

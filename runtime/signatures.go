@@ -40,7 +40,7 @@ func (s *signatures) bundles(ctx context.Context) error {
 		return err
 	}
 	if len(all) > imagesign.MostReferrers {
-		s.tally.Add(imagesign.Bundle, nil, fmt.Errorf("%d bundles or more, of which %d would be read", len(all), imagesign.MostReferrers))
+		s.tally.Add(imagesign.Bundle, nil, fmt.Errorf("%d bundles or more, and above %d none counts", len(all), imagesign.MostReferrers))
 		return nil
 	}
 	layers := 0
@@ -166,7 +166,7 @@ func (s *signatures) simple(ctx context.Context) error {
 		return err
 	}
 	if len(m.Layers) > imagesign.MostLayers {
-		s.tally.Add(imagesign.Simple, nil, fmt.Errorf("%d layers, of which %d would be read", len(m.Layers), imagesign.MostLayers))
+		s.tally.Add(imagesign.Simple, nil, fmt.Errorf("%d layers, and above %d none counts", len(m.Layers), imagesign.MostLayers))
 		return nil
 	}
 	for _, l := range m.Layers {

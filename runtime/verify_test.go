@@ -51,7 +51,7 @@ type signedAt struct {
 // recorded are the recordings, by name.
 var recorded = []string{"cosign3-referrers", "cosign3-tags", "cosign2-referrers", "cosign2-tags"}
 
-func signedRegistry(t *testing.T, name string) *signedAt {
+func signedRegistry(t testing.TB, name string) *signedAt {
 	t.Helper()
 	s := &signedAt{Registry: registrytest.New(), e: loopbackInClear()}
 	body, err := os.ReadFile(filepath.Join(recordings, name+".json"))
@@ -68,7 +68,7 @@ func signedRegistry(t *testing.T, name string) *signedAt {
 }
 
 // keys are those of some kinds.
-func (s *signedAt) keys(t *testing.T, kinds ...string) []imagesign.Key {
+func (s *signedAt) keys(t testing.TB, kinds ...string) []imagesign.Key {
 	t.Helper()
 	var out []imagesign.Key
 	for _, kind := range kinds {
@@ -80,7 +80,7 @@ func (s *signedAt) keys(t *testing.T, kinds ...string) []imagesign.Key {
 }
 
 // verify asks about the image of a repository, by a rule with keys of some kinds.
-func (s *signedAt) verify(t *testing.T, repo, digest string, threshold int, kinds ...string) (*ring.ImageVerdict, error) {
+func (s *signedAt) verify(t testing.TB, repo, digest string, threshold int, kinds ...string) (*ring.ImageVerdict, error) {
 	t.Helper()
 	s.rule = imagesign.Rule{Match: "**", Keys: s.keys(t, kinds...), Threshold: threshold, At: "policy.yaml:4"}
 	image := s.at + "/acme/" + repo + ":1@" + digest
@@ -267,6 +267,41 @@ func TestWhatIsTooMuchCountsForNothing(t *testing.T) {
 			}
 			require.Equal(t, ring.ImageUnsigned, codeOf(err), "%v", err)
 		})
+	}
+}
+
+// Whoever may push beside an image can have its good signature not count, by many others. That
+// keeps the image out, and the refusal says what it was.
+func TestMoreThan64BundlesCountForNothingAndSaySo(t *testing.T) {
+	for _, name := range []string{"cosign3-referrers", "cosign3-tags"} {
+		for more, good := range map[int]bool{63: true, 64: false} {
+			s := signedRegistry(t, name)
+			tag := strings.Replace(s.Images["index"], ":", "-", 1)
+			var index map[string]any
+			list := []any{}
+			if c, ok := s.Manifest("acme/p256", tag); ok {
+				require.NoError(t, json.Unmarshal(c.Body, &index))
+				list = index["manifests"].([]any)
+			}
+			for i := range more {
+				body := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.dev.sigstore.bundle.v0.3+json","layers":[],"subject":{"digest":%q},"annotations":{"n":"%d"}}`, s.Images["index"], i)
+				d := s.PutManifest("acme/p256", "", "application/vnd.oci.image.manifest.v1+json", body)
+				list = append(list, map[string]any{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": d, "size": len(body), "artifactType": "application/vnd.dev.sigstore.bundle.v0.3+json"})
+			}
+			if index != nil {
+				index["manifests"] = list
+				body, err := json.Marshal(index)
+				require.NoError(t, err)
+				s.PutManifest("acme/p256", tag, "application/vnd.oci.image.index.v1+json", body)
+			}
+			_, err := s.verify(t, "p256", s.Images["index"], 1, "p256")
+			if good {
+				require.NoError(t, err, "%s with %d more", name, more)
+				continue
+			}
+			require.Equal(t, ring.ImageUnsigned, codeOf(err), "%v", err)
+			require.ErrorContains(t, err, "65 bundles or more, and above 64 none counts")
+		}
 	}
 }
 
