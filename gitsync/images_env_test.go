@@ -44,6 +44,8 @@ var envMoved = []envCase{
 	{"beside a file that names another variable", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\", environment: {TZ: \"${TZ}\"}}}", "run.sh": "echo $TT $T2 T"}, ""},
 	{"beside another app with an image of it", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "other/compose.yaml": "services: {a: {image: \"c/d:${T}\"}}"}, ""},
 	{"beside an env file of the service", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\", env_file: app.env}}", "app.env": "A=1\n"}, ""},
+	{"beside a large file of other things", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "x.json": strings.Repeat(" ", 1<<20), "x.bin": "services" + strings.Repeat("\x00", 1<<20)}, ""},
+	{"beside a page about it", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "README.md": "# T\n\nT: the tag of all services, see [x](y): `T=2`\n"}, ""},
 	{"two tags", "A=1.0\nB=2.0\n", "A=1.1\nB=2.1\n", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${A}\"}, c: {image: \"c/d:${B}\"}}"}, ""},
 }
 
@@ -90,6 +92,9 @@ var envBeyond = []envCase{
 	{"in an env file", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\", env_file: x.conf}}", "x.conf": "\nVERSION=${T}\n"}, "line 2 of x.conf"},
 	{"inherited by an env file", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "x.conf": "export T\n"}, "line 1 of x.conf"},
 	{"in a Compose file of another ending", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "x.txt": `user: "\x24{T}"`}, "line 1 of x.txt"},
+	{"handed on in a Compose file of another ending", "T=1", "T=2", map[string]string{"compose.yaml": "include: [x.conf]\nservices: {a: {image: \"a/b:${T}\"}}", "x.conf": "services:\n  b:\n    image: c:1\n    environment:\n      - T\n"}, "line 5 of x.conf"},
+	{"its file handed on in a Compose file of another ending", "T=1", "T=2", map[string]string{"compose.yaml": "include: [x.conf]\nservices: {a: {image: \"a/b:${T}\"}}", "x.conf": "services: {b: {image: c, env_file: .env}}"}, "may hand .env"},
+	{"beside a Compose file that is too large", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "x.yaml": "services: {b: {image: c}}\n" + strings.Repeat("#", 1<<20)}, "too large"},
 	{"in a file that cannot be read", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "x.yaml": "{ T"}, "no YAML"},
 	{"by an anchor of the image", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: &i \"a/b:${T}\", command: *i}}"}, "in another way"},
 	{"by an alias of a template", "T=1", "T=2", map[string]string{"compose.yaml": "x-a: &a {image: \"a/b:${T}\"}\nservices: {c: {image: d:1, labels: *a}}"}, "by an alias"},

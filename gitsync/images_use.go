@@ -39,21 +39,42 @@ func (u *variableUse) add(f commitFile) (why string) {
 	if f.path == u.env && strings.Contains(f.text, "COMPOSE_FILE") {
 		return "beside COMPOSE_FILE, which may name files elsewhere"
 	}
-	switch path.Ext(f.path) {
-	case ".yaml", ".yml", ".json":
-		return u.addYAML(f)
-	}
-	if line := u.mentioned(f.text); line > 0 {
+	isYAML := slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(f.path))
+	if line := u.mentioned(f.text); line > 0 && !isYAML {
 		return fmt.Sprintf("which line %d of %s uses", line, f.path)
 	}
-	return ""
+	if !u.mayBeCompose(f.text) {
+		return ""
+	}
+	if len(f.text) > maxImageFile {
+		if isYAML {
+			return fmt.Sprintf("and %s is too large to tell who uses what", f.path)
+		}
+		return ""
+	}
+	return u.addYAML(f, isYAML)
 }
 
-// addYAML reads one that may be a Compose file. One that cannot be read may say anything.
-func (u *variableUse) addYAML(f commitFile) (why string) {
+// composeWords are keys of which a Compose file has one at least, where it has anything to do
+// with a variable or a file.
+var composeWords = regexp.MustCompile(`services|configs|secrets|include|apps|\\[xuU]`)
+
+func (u *variableUse) mayBeCompose(text string) bool {
+	return strings.Contains(text, u.name) || composeWords.MatchString(text)
+}
+
+// addYAML reads one that may be a Compose file, whatever it is called. One that is called so
+// and cannot be read may say anything.
+func (u *variableUse) addYAML(f commitFile, called bool) (why string) {
+	unread := func() string {
+		if called {
+			return u.anyMention(f)
+		}
+		return ""
+	}
 	defer func() {
 		if recover() != nil { // of a library, on a stranger's text
-			why = u.anyMention(f)
+			why = unread()
 		}
 	}()
 	dec := yaml.NewDecoder(strings.NewReader(f.text))
@@ -63,7 +84,10 @@ func (u *variableUse) addYAML(f commitFile) (why string) {
 		case errors.Is(err, io.EOF):
 			return ""
 		case err != nil:
-			return u.anyMention(f)
+			return unread()
+		}
+		if !called && (len(n.Content) == 0 || n.Content[0].Kind != yaml.MappingNode) {
+			return "" // a text
 		}
 		w := &useWalk{u: u, file: f.path, has: map[*yaml.Node]bool{}}
 		if why := w.node(&n, nil); why != "" {
