@@ -14,6 +14,7 @@ import (
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
 	"github.com/gitring/gitring/store"
 )
 
@@ -45,7 +46,8 @@ const (
 	versionWithin = 5 * time.Second
 )
 
-// watchVersion keeps the engine's version, none while it is away.
+// watchVersion keeps the engine's version, none while it is away. An engine that gitring does not
+// work with ends the daemon: what runs goes on without it.
 func (d *Daemon) watchVersion(ctx context.Context) error {
 	t := time.NewTimer(0)
 	defer t.Stop()
@@ -57,15 +59,27 @@ func (d *Daemon) watchVersion(ctx context.Context) error {
 		}
 		again := versionEvery
 		limited, cancel := context.WithTimeout(ctx, versionWithin)
-		if e, err := d.engine.Version(limited); err == nil {
+		e, err := d.engine.Version(limited)
+		cancel()
+		if _, is := errors.AsType[*runtime.UnfitError](err); is {
+			return unfit(err)
+		}
+		if err == nil {
 			d.engineIs.Store(&e)
 		} else {
 			d.engineIs.Store(nil)
 			again = versionSoon
 		}
-		cancel()
 		t.Reset(again)
 	}
+}
+
+// unfit is an error of an engine, with the hint where gitring does not work with it.
+func unfit(err error) error {
+	if e, is := errors.AsType[*runtime.UnfitError](err); is {
+		return &ring.HostError{Says: e.Says, Hint: e.Hint, Err: err}
+	}
+	return err
 }
 
 // labels are those that Compose files give to the services in force.

@@ -226,7 +226,7 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 		Asked:    func(call, code string) { d.meters.counts.Add(metrics.EngineRequests, call, code) },
 	})
 	if err != nil {
-		return err
+		return unfit(err)
 	}
 	d.engine = docker // never a nil *runtime.Docker, which close would take for one
 	d.judge.Runtimes.Ask = func() (string, []string, error) {

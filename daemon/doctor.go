@@ -187,9 +187,12 @@ func answer(err error) doctor.Asked {
 
 func (d *Daemon) probeEngine(ctx context.Context) (doctor.Engine, doctor.Beside) {
 	about, err := d.engine.About(ctx)
-	e := doctor.Engine{Asked: answer(err), Kind: about.Kind, Version: about.Version, API: about.API, Least: runtime.MinAPI, Cgroup: about.Cgroup,
+	e := doctor.Engine{Asked: answer(err), Version: about.Version, API: about.API, Least: runtime.MinAPI, Cgroup: about.Cgroup,
 		Rootless: about.Rootless, LogDriver: about.LogDriver, Storage: about.Storage, Pools: about.Pools}
 	if err == nil {
+		for _, d := range runtime.Lacking(about.API) {
+			e.Lacks = append(e.Lacks, string(d.Capability))
+		}
 		e.AtBoot = probeBoot(ctx)
 	}
 	return e, doctor.Beside{Asked: answer(err), Projects: about.Projects}

@@ -22,24 +22,21 @@ func engineChecks(e *Engine) []Check {
 		return []Check{answers.is(Fail, "is it running? systemctl status docker; and may the daemon's user ask it?", "%s", e.Err)}
 	}
 	return []Check{
-		answers.is(OK, "", "%s %s", e.Kind, e.Version), apiCheck(e), kindCheck(e), cgroupCheck(e), rootCheck(e), logCheck(e), storageCheck(e), poolCheck(e), bootCheck(e),
+		answers.is(OK, "", "Docker %s", e.Version), apiCheck(e), lacksCheck(e), cgroupCheck(e), rootCheck(e), logCheck(e), storageCheck(e), poolCheck(e), bootCheck(e),
 	}
 }
 
 func apiCheck(e *Engine) Check {
 	c := a("engine", "API")
-	if e.Old {
-		return c.is(Fail, "update the engine: Docker 20.10 or newer", "its API is %s, and gitring needs %s", e.API, e.Least)
-	}
 	return c.is(OK, "", "%s, and %s is needed", e.API, e.Least)
 }
 
-func kindCheck(e *Engine) Check {
-	c := a("engine", "kind")
-	if e.Kind != "docker" {
-		return c.is(Warn, "what is tried before each release is Docker Engine", "%s is not an engine that gitring was tried with", e.Kind)
+func lacksCheck(e *Engine) Check {
+	c := a("engine", "Compose keys")
+	if len(e.Lacks) > 0 {
+		return c.is(OK, "", "this engine is too old for %s", strings.Join(e.Lacks, ", "))
 	}
-	return c.is(OK, "", "docker")
+	return c.is(OK, "", "it can do all that gitring knows of")
 }
 
 func cgroupCheck(e *Engine) Check {

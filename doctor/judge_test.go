@@ -23,7 +23,7 @@ func well() *Seen {
 			Apps: []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{{Name: "api", Phase: ring.PhaseReady}}}},
 		}}},
 		Engine: Engine{
-			Asked: asked, Kind: "docker", Version: "28.5.2", API: "1.51", Least: "1.41", Cgroup: "2", LogDriver: "json-file", Storage: "overlay2",
+			Asked: asked, Version: "28.5.2", API: "1.51", Least: "1.41", Cgroup: "2", LogDriver: "json-file", Storage: "overlay2",
 			Pools: 20, AtBoot: Boot{Asked: asked, Enabled: "enabled"},
 		},
 		Reboot:  Reboot{Asked: asked, Ready: 15},
@@ -91,7 +91,6 @@ func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 		is    Result
 		says  string
 	}{
-		{"an API that is too old", func(s *Seen) { s.Engine.Old, s.Engine.API = true, "1.40" }, "engine: API", Fail, "1.40"},
 		{"a token that the forge does not take", func(s *Seen) { s.Forges[0].Refused = "the forge answered 401" }, "source: prod: token", Fail, "401"},
 		{"a token that expired", func(s *Seen) { s.Forges[0].Expires = noon }, "source: prod: token", Fail, "expired on 2026-11-26"},
 		{"a token that expires soon", func(s *Seen) { s.Forges[0].Expires = noon.AddDate(0, 0, 29) }, "source: prod: token", Warn, "expires on 2026-12-25"},
@@ -107,7 +106,6 @@ func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 		{"a token that never ends", func(s *Seen) { s.Tokens.All[0].Until = time.Time{} }, "doors: tokens", Warn, "never expire: ci"},
 		{"a file of tokens that cannot be used", func(s *Seen) { s.Tokens.Err = "line 2 grants nothing" }, "doors: tokens", Fail, "line 2"},
 		{"tokens that nobody asked for", func(s *Seen) { s.Tokens = Tokens{} }, "doors: tokens", Skip, ""},
-		{"Podman", func(s *Seen) { s.Engine.Kind = "podman" }, "engine: kind", Warn, "podman"},
 		{"cgroup v1", func(s *Seen) { s.Engine.Cgroup = "1" }, "engine: cgroup", Warn, "version 1"},
 		{"a cgroup that is not told", func(s *Seen) { s.Engine.Cgroup = "" }, "engine: cgroup", Skip, ""},
 		{"rootless", func(s *Seen) { s.Engine.Rootless = true }, "engine: root", Warn, "rootless"},

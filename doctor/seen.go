@@ -44,10 +44,10 @@ type Seen struct {
 // Engine is what the engine says of itself.
 type Engine struct {
 	Asked
-	Kind, Version, API string // such as docker, 28.5.2, 1.51
-	Least              string // the oldest API that is spoken to
-	Old                bool   // API is older than Least
-	Cgroup             string // 1 or 2
+	Version, API       string   // such as 28.5.2, 1.51
+	Least              string   // the oldest API that is spoken to
+	Lacks              []string // what Compose files may ask for and it cannot do
+	Cgroup             string   // 1 or 2
 	Rootless           bool
 	LogDriver, Storage string
 	// Pools is how many networks the engine can still give addresses to; -1 is not known.

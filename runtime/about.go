@@ -14,7 +14,6 @@ import (
 
 // About is what an engine says of itself, for people.
 type About struct {
-	Kind    string // docker, or podman
 	Version string
 	API     string
 	Cgroup  string // 1 or 2; "" is not told
@@ -50,13 +49,8 @@ func (d *Docker) About(ctx context.Context) (About, error) {
 		return About{}, fault("cannot ask the engine for its containers", "", err)
 	}
 	a := About{
-		Kind: "docker", Version: v.Version, API: e.ClientVersion(), Cgroup: info.CgroupVersion, LogDriver: info.LoggingDriver, Storage: info.Driver,
+		Version: v.Version, API: e.ClientVersion(), Cgroup: info.CgroupVersion, LogDriver: info.LoggingDriver, Storage: info.Driver,
 		Rootless: slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") }),
-	}
-	for _, c := range v.Components {
-		if strings.Contains(strings.ToLower(c.Name), "podman") {
-			a.Kind = "podman"
-		}
 	}
 	bridges := 0
 	for _, n := range nets {

@@ -205,12 +205,9 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 	return nil
 }
 
-// subpathAPI is the first API that mounts a part of a volume.
-const subpathAPI = "1.45"
-
 // partsOfVolumes refuses mounts of a part of a volume on an engine that is too old for them.
 func (b beside) partsOfVolumes(a ring.Action) (all []*ring.Refusal) {
-	if !apiBefore(b.api, subpathAPI) {
+	if can(b.api, VolumeParts) {
 		return nil
 	}
 	for i := range a.Of.Services {
@@ -221,7 +218,7 @@ func (b beside) partsOfVolumes(a ring.Action) (all []*ring.Refusal) {
 			}
 			at := s.Place("volumes." + m.Target)
 			all = append(all, no(a, ring.Unsupported, &at,
-				fmt.Sprintf("services.%s mounts %s of volume %s at %s, which needs Docker 26 (API %s), and this engine has API %s", s.Name, m.Subpath, m.Source, m.Target, subpathAPI, b.api),
+				fmt.Sprintf("services.%s mounts %s of volume %s at %s, which needs Docker 26 (API %s), and this engine has API %s", s.Name, m.Subpath, m.Source, m.Target, since(VolumeParts), b.api),
 				"update the engine, or mount the whole volume"))
 		}
 	}

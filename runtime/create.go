@@ -336,7 +336,7 @@ func (d *Docker) joinMissing(ctx context.Context, e engine, a ring.Action, c con
 		if joins, err = attachments(a); err != nil {
 			return fmt.Errorf("cannot join container: %w", err)
 		}
-		if d.site(e).before("1.44") {
+		if !d.site(e).can(FurtherAddresses) {
 			for _, j := range joins {
 				j.Settings.MacAddress = "" // has a place in the create call alone
 			}

@@ -10,6 +10,7 @@
 // The engine:
 //
 //	docker         one engine, through its client
+//	engines        which are worked with, and what they do in different ways
 //	engine         what is used of the client
 //	calls          requests, counted
 //	elsewhere      an engine of another host

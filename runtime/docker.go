@@ -8,15 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
 	"github.com/docker/go-connections/sockets"
 
 	"github.com/gitring/gitring/ring"
 )
-
-// MinAPI is the oldest Engine API that is spoken to: Docker 20.10.
-const MinAPI = "1.41"
 
 // DefaultURL is where an engine is looked for when none is given.
 const DefaultURL = "unix:///var/run/docker.sock"
@@ -216,11 +212,14 @@ func (d *Docker) ready(ctx context.Context) (engine, error) {
 	if err != nil {
 		return nil, &ring.EngineError{Err: fmt.Errorf("cannot reach the engine: %w", err)}
 	}
-	if ping.APIVersion == "" || versions.LessThan(ping.APIVersion, MinAPI) {
-		return nil, &ring.EngineError{Permanent: true, Err: fmt.Errorf(
-			"cannot use the engine at %s: its API is %q, gitring needs %s (Docker 20.10) or newer", d.opts.URL, ping.APIVersion, MinAPI)}
-	}
 	e.NegotiateAPIVersionPing(ping)
+	v, err := e.ServerVersion(ctx)
+	if err != nil {
+		return nil, fault("cannot ask the engine's version", "", err)
+	}
+	if err := unfit(d.opts.URL, ping, v); err != nil {
+		return nil, &ring.EngineError{Permanent: true, Err: err}
+	}
 	if err := d.mismatch(ctx, e); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (p *payload) attach(at site, a ring.Action) error {
 	if s.MacAddress != "" {
 		joins[0].Settings.MacAddress = s.MacAddress
 	}
-	if at.before("1.44") {
+	if !at.can(FurtherAddresses) {
 		p.oldAddresses(joins)
 	}
 	p.Networks = joins
@@ -47,7 +47,7 @@ func (p *payload) oldAddresses(joins []join) {
 		case i == 0:
 			p.Config.MacAddress = j.Settings.MacAddress //nolint:staticcheck // an older engine knows no other place
 		default:
-			p.tell("mac_address on network "+j.Network, "1.44")
+			p.tell("mac_address on network "+j.Network, FurtherAddresses)
 		}
 		j.Settings.MacAddress = ""
 	}

@@ -74,6 +74,8 @@ func (c *canned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case path == "/_ping":
 		return
+	case path == "/version":
+		body = []byte(`{"Version":"20.10.24","Components":[{"Name":"Engine","Version":"20.10.24"}]}`)
 	case path == "/containers/json":
 		body = c.list
 	case path == "/networks":
@@ -120,7 +122,7 @@ func TestDialRefusesOldEngines(t *testing.T) {
 		c.api.Store(api)
 		serve(t, at, c)
 		_, err := Dial(t.Context(), Options{URL: "unix://" + at, Host: "edge"})
-		require.ErrorContains(t, err, "gitring needs 1.41 (Docker 20.10) or newer")
+		require.ErrorContains(t, err, "cannot use the engine at unix://"+at)
 	}
 }
 
@@ -133,6 +135,7 @@ func TestDialNegotiates(t *testing.T) {
 		d, err := Dial(t.Context(), Options{URL: "unix://" + at, Host: "edge"})
 		require.NoError(t, err)
 		require.Equal(t, "HEAD /_ping", <-c.paths)
+		require.Equal(t, "GET /v"+spoken+"/version", <-c.paths)
 		_, err = d.Look(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "GET /v"+spoken+"/containers/json", <-c.paths)
@@ -171,11 +174,11 @@ func TestCallsPerLook(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.Instances, 100)
 	require.Len(t, s.Networks, 100)
-	require.Equal(t, map[string]int{"HEAD /_ping": 1, "GET /info": 1, "GET /containers/json": 1, "GET /networks": 1, "GET /containers/{id}/json": 100}, d.Calls())
+	require.Equal(t, map[string]int{"HEAD /_ping": 1, "GET /version": 1, "GET /info": 1, "GET /containers/json": 1, "GET /networks": 1, "GET /containers/{id}/json": 100}, d.Calls())
 	again, err := d.Look(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, s.Instances, again.Instances)
-	require.Equal(t, 106, total(d.Calls()))
+	require.Equal(t, 107, total(d.Calls()))
 }
 
 func TestEventsReconnectWithSince(t *testing.T) {

@@ -6,13 +6,9 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/versions"
 
 	"github.com/gitring/gitring/ring"
 )
-
-// apiBefore reports whether an API version is older than v.
-func apiBefore(api, v string) bool { return versions.LessThan(api, v) }
 
 // join puts the instance into the namespaces of the host and of other
 // containers, by their IDs: a name could have come to mean another one.

@@ -31,8 +31,8 @@ func (p *payload) mount(at site, a ring.Action, m ring.Mount) error {
 		v := volumeOf(at.host, a, m.Source)
 		p.want(v)
 		e.Type, e.Source = mount.TypeVolume, v.Name
-		if m.Subpath != "" && at.before(subpathAPI) { // admission refuses it before
-			return fmt.Errorf("the engine's API is older than %s, and cannot mount %s of a volume", subpathAPI, m.Subpath)
+		if m.Subpath != "" && !at.can(VolumeParts) { // admission refuses it before
+			return fmt.Errorf("the engine's API is older than %s, and cannot mount %s of a volume", since(VolumeParts), m.Subpath)
 		}
 		if m.NoCopy || m.Subpath != "" {
 			e.VolumeOptions = &mount.VolumeOptions{NoCopy: m.NoCopy, Subpath: m.Subpath}

@@ -82,8 +82,8 @@ func (d *Docker) contentAt(hash string) string {
 // newestAPI stands for an engine that can do all that payloads know of.
 const newestAPI = "1.51"
 
-// before reports whether the engine's API is older than v.
-func (s site) before(v string) bool { return apiBefore(s.api, v) }
+// can reports whether the engine has a capability.
+func (s site) can(c Capability) bool { return can(s.api, c) }
 
 // containerPayload builds the payload of a create action. It errs when the
 // action names no container or network for one that the service joins, or a
@@ -116,12 +116,12 @@ func containerPayload(at site, a ring.Action) (payload, error) {
 	if err := p.front(at, a); err != nil {
 		return payload{}, err
 	}
-	if h := s.Healthcheck; h != nil && h.StartInterval > 0 && at.before("1.44") {
-		p.tell("healthcheck.start_interval", "1.44")
+	if h := s.Healthcheck; h != nil && h.StartInterval > 0 && !at.can(StartInterval) {
+		p.tell("healthcheck.start_interval", StartInterval)
 	}
 	if len(s.Annotations) > 0 {
-		if at.before("1.43") {
-			p.tell("annotations", "1.43")
+		if !at.can(Annotations) {
+			p.tell("annotations", Annotations)
 		} else {
 			p.Host.Annotations = maps.Clone(s.Annotations)
 		}
@@ -134,8 +134,8 @@ func containerPayload(at site, a ring.Action) (payload, error) {
 }
 
 // tell says that the instance goes without what a Compose key asks for.
-func (p *payload) tell(key, api string) {
-	p.Told = append(p.Told, fmt.Sprintf("%s is left out: the engine's API is older than %s", key, api))
+func (p *payload) tell(key string, c Capability) {
+	p.Told = append(p.Told, fmt.Sprintf("%s is left out: the engine's API is older than %s", key, since(c)))
 }
 
 func containerConfig(at site, a ring.Action) *container.Config {
@@ -166,7 +166,7 @@ func containerConfig(at site, a ring.Action) *container.Config {
 			Test: slices.Clone(h.Test), Interval: h.Interval, Timeout: h.Timeout,
 			StartPeriod: h.StartPeriod, Retries: h.Retries,
 		}
-		if !at.before("1.44") {
+		if at.can(StartInterval) {
 			c.Healthcheck.StartInterval = h.StartInterval
 		}
 	}

@@ -100,6 +100,8 @@ func engineOfCompose(t *testing.T, socket string) func() []string {
 				`"com.docker.compose.project":"web","com.docker.compose.service":"s","com.docker.compose.project.working_dir":"/opt/web"}}]`))
 		case strings.HasSuffix(r.URL.Path, "/volumes"):
 			_, _ = w.Write([]byte(`{"Volumes":[]}`))
+		case strings.HasSuffix(r.URL.Path, "/version"):
+			_, _ = w.Write([]byte(`{"Version":"20.10.24","ApiVersion":"1.41"}`))
 		case strings.HasSuffix(r.URL.Path, "/_ping"):
 			_, _ = w.Write([]byte("OK"))
 		default:
