@@ -570,7 +570,7 @@ func TestAdmissionIsThreeListsAtMost(t *testing.T) {
 		require.NoError(t, err)
 		got := map[string]int{}
 		for op, n := range f.Ops() {
-			if n > before[op] && op != "Ping" {
+			if n > before[op] && op != "Ping" && op != "ServerVersion" { // both are asked once, of an engine that is reached anew
 				got[op] = n - before[op]
 			}
 		}
