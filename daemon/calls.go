@@ -157,7 +157,7 @@ func (d *Daemon) events(ctx context.Context, q api.EventQuery) ([]ring.Event, er
 // toldByHistory are the kinds of events that say what became of commits.
 var toldByHistory = []string{
 	ring.CommitAccepted, ring.CommitLanded, ring.CommitRefused, ring.AppInForce, ring.AppPowers, ring.AppRefused, ring.AppRemoved, ring.PlanAwaiting,
-	ring.PlanApproved, ring.TrustAccepted, ring.TrustRecovered, ring.TrustIntroduced, ring.TrustIsDegraded, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored,
+	ring.PlanApproved, ring.TagFollowed, ring.TagApproved, ring.TrustAccepted, ring.TrustRecovered, ring.TrustIntroduced, ring.TrustIsDegraded, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored,
 	ring.RolloutSuperseded, ring.RolloutAborted, ring.RestartAsked, ring.OverrideBegan, ring.OverrideEnded, ring.JobSucceeded, ring.JobFailed,
 }
 

@@ -139,11 +139,54 @@ type fold struct {
 	awaiting *ring.Event
 	said     []string // what persons did
 	undone   []string // which apps of it a person took back
+	moves    []move   // of tags that its services follow, the oldest first
 	again    bool     // an app of it asks for what an undo brought back, so that runs
 }
 
+// move is a tag that moved after the commit had it resolved, with what came of it.
+type move struct{ id, says, verdict string }
+
+// movesTold is of how many of the newest moves a commit's line tells.
+const movesTold = 3
+
+// takeMove notes a move, or what came of the newest one of a service.
+func (f *fold) takeMove(e *ring.Event) {
+	id := e.App + "/" + e.Service
+	if e.Kind == ring.TagFollowed {
+		f.moves = append(f.moves, move{id, id + ": " + e.Reason, api.OutcomeAccepted})
+		return
+	}
+	verdict := map[string]string{
+		ring.RolloutCompleted: api.OutcomeLive, ring.RolloutFailed: api.OutcomeFailed, ring.RolloutAborted: api.OutcomeFailed,
+		ring.RolloutRestored: api.OutcomeRestored, ring.RolloutSuperseded: api.OutcomeSuperseded,
+		ring.JobSucceeded: api.OutcomeLive, ring.JobFailed: api.OutcomeJob,
+	}[e.Kind]
+	for i := len(f.moves) - 1; i >= 0 && verdict != ""; i-- {
+		if m := &f.moves[i]; m.id == id {
+			if m.verdict == api.OutcomeAccepted || m.verdict == api.OutcomeFailed {
+				m.verdict = verdict
+			}
+			return
+		}
+	}
+}
+
+// movesSay are the newest moves with what came of each.
+func (f *fold) movesSay() (out []string) {
+	for _, m := range f.moves[max(0, len(f.moves)-movesTold):] {
+		out = append(out, m.says+" ("+m.verdict+")")
+	}
+	if more := len(f.moves) - movesTold; more > 0 {
+		out = append(out, fmt.Sprintf("%d moves of tags before", more))
+	}
+	return out
+}
+
 func (f *fold) take(e *ring.Event) {
+	f.takeMove(e)
 	switch e.Kind {
+	case ring.TagApproved:
+		f.said = append(f.said, fmt.Sprintf("approved by %s: %s", e.Actor, e.Reason))
 	case ring.CommitAccepted:
 		f.refused, f.now.Signer = nil, cmp.Or(e.Actor, f.now.Signer)
 		if whose := answers.FindString(e.Reason); whose != "" {
@@ -240,7 +283,7 @@ func (f *fold) outcome(now present) api.CommitNow {
 	case now.runs != nil && !now.runs[key] && !f.again:
 		c.Outcome = api.OutcomeReplaced
 	}
-	says := f.said
+	says := slices.Concat(f.said, f.movesSay())
 	if c.Outcome != api.OutcomeLive && c.Outcome != api.OutcomeSuperseded {
 		says = append(says, of[c.Outcome]...)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -187,4 +188,38 @@ func TestOnlyWhatRunsIsLive(t *testing.T) {
 			require.Equal(t, tt.want, got)
 		})
 	}
+}
+
+func TestTheHistoryHasEachMoveOfATagWithWhatCameOfIt(t *testing.T) {
+	const c = ring.SHA("a1b2c3d4e5f60718293a4b5c6d7e8f9012345678")
+	var events []ring.Event // the newest first
+	tell := func(kind, service, reason string) {
+		events = append([]ring.Event{{Seq: int64(len(events) + 1), Kind: kind, Source: "prod", Commit: c, App: "shop", Service: service, Actor: "ops", Reason: reason}}, events...)
+	}
+	line := func() api.CommitNow {
+		all := foldHistory(events, present{})
+		require.Len(t, all, 1)
+		return all[0]
+	}
+	tell(ring.AppInForce, "", "in force")
+	tell(ring.RolloutCompleted, "web", "1/1 ready")
+	require.Empty(t, line().Says)
+	tell(ring.TagFollowed, "web", "tag nginx:1 moved, image a -> b")
+	require.Equal(t, "shop/web: tag nginx:1 moved, image a -> b (accepted)", line().Says)
+	tell(ring.RolloutBegan, "web", "tag nginx:1 moved")
+	tell(ring.RolloutFailed, "web", "slot 1 exited")
+	require.Contains(t, line().Says, "image a -> b (failed)")
+	tell(ring.RolloutRestored, "web", "slot 1 exited")
+	tell(ring.TagFollowed, "api", "tag nginx:1 moved, image a -> b")
+	tell(ring.RolloutCompleted, "api", "1/1 ready")
+	require.Contains(t, line().Says, "shop/web: tag nginx:1 moved, image a -> b (restored); shop/api: tag nginx:1 moved, image a -> b (live)")
+	for _, to := range []string{"c", "d", "e"} {
+		tell(ring.TagFollowed, "web", "tag nginx:1 moved, image a -> "+to)
+		tell(ring.RolloutCompleted, "web", "1/1 ready")
+	}
+	require.NotContains(t, line().Says, "-> b")
+	require.Contains(t, line().Says, "image a -> e (live); 2 moves of tags before")
+	require.Equal(t, api.OutcomeLive, line().Outcome)
+	tell(ring.TagApproved, "web", "image nginx:1 at b: it is meant")
+	require.Contains(t, line().Says, "approved by ops: image nginx:1 at b: it is meant")
 }

@@ -23,7 +23,8 @@ import (
 type registry struct {
 	t       *testing.T
 	at, dir string
-	unlike  bool // no layer of it is one that the engine may have already
+	env     []string // what its images set besides their version
+	unlike  bool     // no layer of it is one that the engine may have already
 	process *exec.Cmd
 }
 
@@ -144,7 +145,7 @@ func (r *registry) pushAs(version string, tags ...string) (digest string) {
 	config, err := json.Marshal(obj{
 		"architecture": goEnv("GOARCH"), "os": "linux", "rootfs": obj{"type": "layers", "diff_ids": []string{sha256Of(layer.Bytes())}},
 		"config": obj{
-			"Entrypoint": []string{"/app"}, "Cmd": []string{"serve"}, "Env": []string{"VERSION=" + version},
+			"Entrypoint": []string{"/app"}, "Cmd": []string{"serve"}, "Env": append([]string{"VERSION=" + version}, r.env...),
 			"Labels": obj{"gitring.e2e.registry": r.at},
 		},
 	})
