@@ -8,6 +8,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"os"
@@ -58,6 +59,7 @@ func (y *yard) at(when time.Time) []string {
 	return append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=Alice", "GIT_AUTHOR_EMAIL=alice@example.org", "GIT_AUTHOR_DATE="+date,
 		"GIT_COMMITTER_NAME=Alice", "GIT_COMMITTER_EMAIL=alice@example.org", "GIT_COMMITTER_DATE="+date,
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=maintenance.auto", "GIT_CONFIG_VALUE_0=false",
 		"GNUPGHOME="+y.gnupg, "GPG_AT="+when.UTC().Format("20060102T150405!"), "LC_ALL=C")
 }
 
@@ -77,13 +79,23 @@ func (y *yard) git(args ...string) string {
 	return y.run(y.at(noon), y.dir, "git", args...)
 }
 
-// key makes an SSH key with ssh-keygen; its public line comes back.
+// key makes an SSH key; its public line comes back. One of the usual kind is written here,
+// as ssh-keygen writes it: that many processes are most of what a yard costs.
 func (y *yard) key(name string, args ...string) string {
 	y.t.Helper()
-	if len(args) == 0 {
-		args = []string{"-t", "ed25519"}
-	}
 	file := filepath.Join(y.keys, name)
+	if len(args) == 0 {
+		public, private, err := ed25519.GenerateKey(nil)
+		require.NoError(y.t, err)
+		block, err := ssh.MarshalPrivateKey(private, name)
+		require.NoError(y.t, err)
+		sshPublic, err := ssh.NewPublicKey(public)
+		require.NoError(y.t, err)
+		line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(sshPublic))) + " " + name
+		require.NoError(y.t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
+		require.NoError(y.t, os.WriteFile(file+".pub", []byte(line+"\n"), 0o600))
+		return line
+	}
 	y.run(os.Environ(), y.keys, "ssh-keygen", append([]string{"-q", "-N", "", "-C", name, "-f", file}, args...)...)
 	pub, err := os.ReadFile(file + ".pub")
 	require.NoError(y.t, err)
@@ -125,7 +137,19 @@ func (y *yard) merge(key string, others ...string) ring.SHA {
 	return y.head()
 }
 
-func (y *yard) head() ring.SHA { y.t.Helper(); return ring.SHA(y.git("rev-parse", "HEAD")) }
+// head is read as git stores it where that is one file, and else asked for.
+func (y *yard) head() ring.SHA {
+	y.t.Helper()
+	at, err := os.ReadFile(filepath.Join(y.dir, ".git", "HEAD"))
+	require.NoError(y.t, err)
+	if ref, named := strings.CutPrefix(strings.TrimSpace(string(at)), "ref: "); named {
+		at, err = os.ReadFile(filepath.Join(y.dir, ".git", filepath.FromSlash(ref)))
+	}
+	if err != nil { // packed
+		return ring.SHA(y.git("rev-parse", "HEAD"))
+	}
+	return ring.SHA(strings.TrimSpace(string(at)))
+}
 
 func (y *yard) checkout(rev ring.SHA, branch string) {
 	y.t.Helper()
