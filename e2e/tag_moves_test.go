@@ -74,8 +74,16 @@ func TestATagThatMovesIsFollowed(t *testing.T) {
 		_, out := h.run("status", "-o", "json")
 		var st ring.Status
 		require.NoError(t, json.Unmarshal([]byte(out), &st), out)
-		tag := st.Sources[0].Apps[0].Services[0].Tag
-		return tag != nil && tag.Asked.After(asked)
+		for _, src := range st.Sources {
+			for _, a := range src.Apps {
+				for _, s := range a.Services {
+					if s.Tag != nil && s.Tag.Asked.After(asked) {
+						return true
+					}
+				}
+			}
+		}
+		return false
 	})
 	require.Equal(t, good, h.one("web").ID, "the same bad image is not tried again")
 }

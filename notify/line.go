@@ -41,7 +41,6 @@ func (l *line) take(now time.Time) bool {
 		return false
 	}
 	l.taken = true
-	l.later = slices.DeleteFunc(l.later, func(at time.Time) bool { return !at.After(now) })
 	return true
 }
 
@@ -57,14 +56,19 @@ func (l *line) release(err error) {
 }
 
 // wake is in how long something that was put off is due; 0 when nothing is
-// known or the line is busy.
+// known or the line is busy. What was due by now is forgotten: it was handed out, or
+// was told meanwhile with something newer.
 func (l *line) wake(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.taken || len(l.later) == 0 {
+	if l.taken {
 		return 0
 	}
-	return max(slices.MinFunc(l.later, time.Time.Compare).Sub(now), time.Millisecond)
+	l.later = slices.DeleteFunc(l.later, func(at time.Time) bool { return !at.After(now) })
+	if len(l.later) == 0 {
+		return 0
+	}
+	return slices.MinFunc(l.later, time.Time.Compare).Sub(now)
 }
 
 func (l *line) due(at time.Time) {

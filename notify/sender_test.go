@@ -160,6 +160,21 @@ func TestProgressIsSpreadAndAnOutcomeIsNot(t *testing.T) {
 	})
 }
 
+// What was put off may have been told meanwhile, as part of something newer. Nobody is then
+// asked for it again, and again, for ever.
+func TestWhatWasPutOffAndToldMeanwhileIsNotWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T, d *desktop) {
+		d.say(post("gitring/edge-1", ring.PostPending, "0/2 ready"))
+		d.say(post("gitring/edge-1", ring.PostSuccess, "healthy 2/2"))
+		require.Equal(t, []string{"gitring/edge-1 success"}, d.prod.taken(), "the progress was not put off, so this shows nothing")
+		after(maxSpread + time.Second)
+		before, _ := d.outbox.calls()
+		after(time.Minute)
+		dues, _ := d.outbox.calls()
+		require.LessOrEqual(t, dues-before, int(time.Minute/idle)+1, "it spins")
+	})
+}
+
 func TestWhatWasNotSaidForGoodIsShownAfterARestart(t *testing.T) {
 	s := New(newLedger(), map[string]Forge{"prod": {}}, slog.New(slog.DiscardHandler))
 	s.Recall(map[string]string{"prod": "the forge answered 401", "gone": "the forge answered 403"}, map[string]string{"prod": "nobody asks for deployments"})
