@@ -59,7 +59,7 @@ func tagAnswered(a ring.Action, done ring.Done, err error, now time.Time) ([]rin
 // tagUnanswered is what follows where there is no answer: the pin stays, and it is told once.
 func tagUnanswered(row ring.TagRow, e ring.Event, err error, now time.Time) ([]ring.Fact, []ring.Event) {
 	says := err.Error()
-	told := row.Fails > 0 && row.Says == says
+	told := row.Says == says // only an answer takes it away
 	row.Tried, row.Says = now, says
 	row.Fails++
 	var ee *ring.EngineError

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -55,7 +56,7 @@ func (t *Pass) tagComes(key string) bool {
 }
 
 // firstTagRow is the row of a tag that nobody asked for by the clock yet: it was asked when it
-// was resolved for a commit, and means since then what it meant last.
+// was resolved for a commit, and means since then what it meant last, if all services have that.
 func (t *decider) firstTagRow(key string, of []follower) ring.TagRow {
 	row := ring.TagRow{Tag: key, Image: of[0].s.Spec.Image}
 	for i := range of {
@@ -67,6 +68,11 @@ func (t *decider) firstTagRow(key string, of []follower) ring.TagRow {
 		case !pin.At.Before(row.Asked):
 			row.Asked, row.Pin, row.Seen = pin.At, pin.Pin, pin.At
 		}
+	}
+	// Services that differ are no answer: the newest may be long out of date, and none is to
+	// follow it before the registry was asked.
+	if slices.ContainsFunc(of, func(f follower) bool { return f.s.Pin.Digest() != row.Pin.Digest() }) {
+		row.Pin, row.Seen = ring.Pin{}, time.Time{}
 	}
 	return row
 }

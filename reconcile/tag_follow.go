@@ -102,14 +102,17 @@ func (t *Pass) moveHeld(row *ring.TagRow, f *follower) ring.Reason {
 	if next := t.nextApp(src, f.app.Name); next == nil || !isAsked(&have, next) {
 		return ring.Reason{Code: ring.WhyAppNotReady, Says: say("a newer plan of app %s comes first", f.app.Name)}
 	}
-	_, approved := t.Facts.Approvals[row.Approved()]
-	if approved || t.isWhatRuns(f, row.Pin) {
+	if t.isWhatRuns(f, row.Pin) {
 		return ring.Reason{}
 	}
 	moved := *f.s
 	moved.Pin = row.Pin
 	if d, ok := t.Facts.Verdict(f.id(), ring.VersionOf(f.app, &moved, row.Pin)); ok && !d.Good {
 		return ring.Reason{Code: ring.WhyRolloutFailed, Dead: true, Says: say("%s failed here: %s", shortDigest(row.Pin), d.Reason)}
+	}
+	// A yes is to an image of which nobody knew yet that it fails here: it ends no quarantine.
+	if _, approved := t.Facts.Approvals[row.Approved()]; approved {
+		return ring.Reason{}
 	}
 	if ran, ok := t.Facts.Ran[row.Pin.Digest()]; ok && ran.At.Before(row.Seen) { // later is by another service of the tag
 		return ring.Reason{Code: ring.WhyAwaitingApproval, Says: say("awaiting approval: the tag went back to %s, which this host had before; gitring approve %s", shortDigest(row.Pin), shortDigest(row.Pin))}
@@ -202,14 +205,14 @@ func (t *decider) followApp(f *ring.InForce, pins map[string]ring.Pin) {
 	}
 	for name := range pins {
 		s, _ := inForce(&app, name)
-		t.pardonApproved(&app, s)
+		t.pardonWhatRuns(&app, s)
 	}
 	t.putInForce(src, app, *f, true)
 }
 
-// pardonApproved has a version tried again that failed, where a person said yes to its image, or
-// where it is what runs.
-func (t *decider) pardonApproved(app *ring.App, s *ring.Service) {
+// pardonWhatRuns forgets that a version failed once, where a later one failed and was taken back
+// for it: it runs, and its tag means it again.
+func (t *decider) pardonWhatRuns(app *ring.App, s *ring.Service) {
 	id := ring.ID(app.Name, s.Name)
 	if d, ok := t.Facts.Verdict(id, s.Version); ok && !d.Good {
 		t.setFact(ring.Forget{Table: "verdict", Key: ring.VersionKey(id, s.Version)})
