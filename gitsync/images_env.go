@@ -208,24 +208,46 @@ func (v *verification) allFiles(p *parsed) ([]commitFile, *ring.Refusal, error) 
 	return out, nil, nil
 }
 
-// envValues are the values that the .env of each folder gives, by folder, as far as they are
-// plain words.
-func envValues(files []commitFile) map[string]map[string]string {
-	out := map[string]map[string]string{}
+// envGiven is what one file of variables gives.
+type envGiven struct {
+	file string
+	of   map[string]string
+}
+
+// unread is a value that is no plain word, such as one with a variable in it.
+const unread = "$"
+
+// plainName is what a variable of a path may be called.
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// envValues are the values of the files that may give variables, whatever they are called: an
+// include and gitring.yaml name such files as they like.
+func envValues(files []commitFile) (out []envGiven) {
 	for _, f := range files {
-		if f.link || path.Base(f.path) != dotEnv {
+		if f.link || len(f.text) > maxImageFile || isYAML(f.path) || strings.Contains(f.text, "\x00") {
 			continue
 		}
 		of := map[string]string{}
 		for line := range strings.SplitSeq(f.text, "\n") {
 			name, value, ok := envLine(line)
+			if !ok || !plainName.MatchString(name) {
+				continue
+			}
 			value, _, _ = strings.Cut(value, " #")
 			value = strings.Trim(strings.TrimSpace(value), `"'`)
-			if ok && !strings.ContainsAny(value, "$\\\"'") {
-				of[name] = value
+			if strings.ContainsAny(value, "$\\\"'") {
+				value = unread
 			}
+			of[name] = value
 		}
-		out[path.Dir(f.path)] = of
+		if len(of) > 0 {
+			out = append(out, envGiven{f.path, of})
+		}
 	}
 	return out
+}
+
+// isYAML reports whether a file is called as Compose files are.
+func isYAML(file string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(file))
 }

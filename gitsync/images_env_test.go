@@ -45,8 +45,18 @@ var envMoved = []envCase{
 	{"beside another app with an image of it", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "other/compose.yaml": "services: {a: {image: \"c/d:${T}\"}}"}, ""},
 	{"beside an env file of the service", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\", env_file: app.env}}", "app.env": "A=1\n"}, ""},
 	{"beside a large file of other things", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "x.json": strings.Repeat(" ", 1<<20), "x.bin": "services" + strings.Repeat("\x00", 1<<20)}, ""},
+	{"beside a folder of a variable of the host", "T=1\nD=/srv\n", "T=2\nD=/srv\n", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\", volumes: [\"${D:?where}/x:/x\", \"${H:-/opt}/${D}:/y\"]}}", "b/.env": "D=./data", "b/compose.yaml": "services: {a: {image: c, volumes: [\"${D}:/x\"]}}"}, ""},
 	{"beside a page about it", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "README.md": "# T\n\nT: the tag of all services, see [x](y): `T=2`\n"}, ""},
 	{"two tags", "A=1.0\nB=2.0\n", "A=1.1\nB=2.1\n", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${A}\"}, c: {image: \"c/d:${B}\"}}"}, ""},
+}
+
+// wide is a text in UTF-16.
+func wide(text string) string {
+	out := "\xFE\xFF"
+	for _, c := range []byte(text) {
+		out += "\x00" + string(rune(c))
+	}
+	return out
 }
 
 func webWith(more string) map[string]string {
@@ -80,6 +90,16 @@ var envBeyond = []envCase{
 	{"a mounted folder in the long form", "T=1", "T=2", oneWith(", volumes: [{type: bind, source: ./, target: /app}]"), "may hand .env"},
 	{"a mounted folder of a variable", "T=1\nD=.\n", "T=2\nD=.\n", oneWith(", volumes: [\"${D}:/app\"]"), "may hand .env"},
 	{"a mounted folder of a variable that is not known", "T=1", "T=2", oneWith(", volumes: [\"${D}:/app\"]"), "may hand .env"},
+	{"an env file where another variable is set", "T=1\nD=x\n", "T=2\nD=x\n", oneWith(", env_file: \"${D:+./.env}\""), "may hand .env"},
+	{"an env file by a default of a default", "T=1", "T=2", oneWith(", env_file: \"${D:-${E:-./.env}}\""), "may hand .env"},
+	{"a mounted folder of a variable that another one makes", "T=1\nX=.\nD=$X\n", "T=2\nX=.\nD=$X\n", oneWith(", volumes: [\"${D:-./data}:/app\"]"), "may hand .env"},
+	{"a mounted folder of a variable that is empty", "T=1\nD=\n", "T=2\nD=\n", oneWith(", volumes: [\"./${D-data}:/app\"]"), "may hand .env"},
+	{"a mounted folder of a variable of the file that includes", "T=1\nD=..\n", "T=2\nD=..\n", map[string]string{"compose.yaml": "include: [b/x.yaml]\nservices: {a: {image: \"a/b:${T}\"}}", "b/x.yaml": "services: {b: {image: c, volumes: [\"${D:-./data}:/app\"]}}"}, "may hand .env"},
+	{"a mounted folder of a variable of a further env file", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\", volumes: [\"${D:-./data}:/app\"]}}", "gitring.yaml": "apps: [{path: ., env_files: [prod]}]", "prod": "D=.\n"}, "may hand .env"},
+	{"handed on by the name in another variable", "T=1\nN=T\n", "T=2\nN=T\n", oneWith(", environment: [\"${N}\"]"), "outside of an image"},
+	{"handed on in a form that looks like nothing", "T=1", "T=2", oneWith(", environment: [!!binary VA==]"), "form that is not read"},
+	{"in a Compose file of wide characters", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "x.yaml": wide("services: {b: {image: c, environment: [T]}}")}, "x.yaml uses outside"},
+	{"in a second document of a Compose file of another ending", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "x.conf": "# nothing\n---\n---\nservices: {b: {image: c, environment: [T]}}"}, "x.conf uses outside"},
 	{"a config", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}\nconfigs: {c: {file: .env}}"}, "may hand .env"},
 	{"a link to it", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\", env_file: e}}", "e": ">.env"}, "by another name"},
 	{"a link to its folder", "T=1", "T=2", map[string]string{"compose.yaml": "services: {a: {image: \"a/b:${T}\"}}", "b/c": ">.."}, "by another name"},

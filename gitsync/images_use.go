@@ -16,8 +16,8 @@ import (
 // surely the tag of an image is a use that forbids a move.
 type variableUse struct {
 	name   string
-	env    string                       // the .env that sets it
-	values map[string]map[string]string // those of each .env, by its folder
+	env    string     // the .env that sets it
+	values []envGiven // by files of the commit that may be env files
 	tags   []tagUse
 	beside bool // an image of a file in the same folder has it
 }
@@ -39,20 +39,20 @@ func (u *variableUse) add(f commitFile) (why string) {
 	if f.path == u.env && strings.Contains(f.text, "COMPOSE_FILE") {
 		return "beside COMPOSE_FILE, which may name files elsewhere"
 	}
-	isYAML := slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(f.path))
-	if line := u.mentioned(f.text); line > 0 && !isYAML {
+	called := isYAML(f.path)
+	if line := u.mentioned(f.text); line > 0 && !called {
 		return fmt.Sprintf("which line %d of %s uses", line, f.path)
 	}
 	if !u.mayBeCompose(f.text) {
 		return ""
 	}
 	if len(f.text) > maxImageFile {
-		if isYAML {
+		if called {
 			return fmt.Sprintf("and %s is too large to tell who uses what", f.path)
 		}
 		return ""
 	}
-	return u.addYAML(f, isYAML)
+	return u.addYAML(f, called)
 }
 
 // composeWords are keys of which a Compose file has one at least, where it has anything to do
@@ -60,7 +60,8 @@ func (u *variableUse) add(f commitFile) (why string) {
 var composeWords = regexp.MustCompile(`services|configs|secrets|include|apps|\\[xuU]`)
 
 func (u *variableUse) mayBeCompose(text string) bool {
-	return strings.Contains(text, u.name) || composeWords.MatchString(text)
+	wide := strings.HasPrefix(text, "\xFE\xFF") || strings.HasPrefix(text, "\xFF\xFE") // UTF-16, which YAML may be
+	return wide || strings.Contains(text, u.name) || composeWords.MatchString(text)
 }
 
 // addYAML reads one that may be a Compose file, whatever it is called. One that is called so
@@ -85,6 +86,9 @@ func (u *variableUse) addYAML(f commitFile, called bool) (why string) {
 			return ""
 		case err != nil:
 			return unread()
+		}
+		if !called && len(n.Content) > 0 && n.Content[0].Tag == "!!null" {
+			continue // a document of comments alone
 		}
 		if !called && (len(n.Content) == 0 || n.Content[0].Kind != yaml.MappingNode) {
 			return "" // a text
@@ -244,7 +248,11 @@ func (w *useWalk) scalar(n *yaml.Node, chain []string) string {
 		w.u.beside = w.u.beside || path.Dir(w.file) == path.Dir(w.u.env)
 		return ""
 	}
-	if n.Value == w.u.name || len(w.u.uses(n.Value)) > 0 {
+	if n.Tag == "!!binary" {
+		return fmt.Sprintf("and line %d of %s is written in a form that is not read", n.Line, w.file)
+	}
+	named := func(text string) bool { return text == w.u.name } // by another variable
+	if n.Value == w.u.name || len(w.u.uses(n.Value)) > 0 || slices.ContainsFunc(w.u.expansions(n.Value, path.Dir(w.file)), named) {
 		return w.usedAt(n, "outside of an image")
 	}
 	return w.readsFile(n, chain)
@@ -309,7 +317,7 @@ func (w *useWalk) readsFile(n *yaml.Node, chain []string) string {
 	}
 	source, _, _ := strings.Cut(colonsOfDefaults.Replace(n.Value), ":")
 	for _, p := range []string{n.Value, strings.ReplaceAll(source, "\x00", ":")} {
-		if p, known := w.u.expand(p, path.Dir(w.file)); w.mayHoldEnv(p, known) {
+		if slices.ContainsFunc(w.u.expansions(p, path.Dir(w.file)), w.mayHoldEnv) {
 			return fmt.Sprintf("and line %d of %s may hand %s to a container", n.Line, w.file, w.u.env)
 		}
 	}
@@ -329,33 +337,58 @@ func (w *useWalk) elsewhere(n *yaml.Node, chain []string) string {
 var colonsOfDefaults = strings.NewReplacer(":-", "\x00-", ":?", "\x00?", ":+", "\x00+")
 
 // variableIn is one in a path; those within others are not read.
-var variableIn = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^${}]*))?\})`)
+var variableIn = regexp.MustCompile(`\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?-)([^${}]*))?\})`)
 
-// expand puts values of the .env beside a file into a path; known is false where some are of
-// elsewhere.
-func (u *variableUse) expand(p, dir string) (out string, known bool) {
-	out = variableIn.ReplaceAllStringFunc(p, func(s string) string {
-		m := variableIn.FindStringSubmatch(s)
-		if value, ok := u.values[dir][m[1]+m[2]]; ok && value != "" {
-			return value
+// expansions are what a path of a file may be: as its own .env has it, and as each other file
+// of variables does. An include, or gitring.yaml, may put any of them above its own. What is
+// of elsewhere stays a variable.
+func (u *variableUse) expansions(p, dir string) []string {
+	var names []string
+	for _, m := range variableIn.FindAllStringSubmatch(p, -1) {
+		names = append(names, m[1]+m[2])
+	}
+	own := envGiven{}
+	for _, g := range u.values {
+		if g.file == path.Join(dir, dotEnv) {
+			own = g
 		}
-		if m[3] != "" {
-			return m[3]
+	}
+	out := []string{expanded(p, own, own)}
+	for _, g := range u.values {
+		if slices.ContainsFunc(names, func(name string) bool { _, sets := g.of[name]; return sets }) {
+			out = append(out, expanded(p, g, own))
+		}
+	}
+	return out
+}
+
+// expanded puts values into a path, those of first before those of then.
+func expanded(p string, first, then envGiven) string {
+	return variableIn.ReplaceAllStringFunc(p, func(s string) string {
+		m := variableIn.FindStringSubmatch(s)
+		value, set := first.of[m[1]+m[2]]
+		if !set {
+			value, set = then.of[m[1]+m[2]]
+		}
+		switch {
+		case value != "" || set && m[3] == "-":
+			return value
+		case m[3] != "":
+			return m[4]
 		}
 		return s
 	})
-	return out, !strings.Contains(out, "$")
 }
 
 // mayHoldEnv reports whether a path of a file may be the .env, or a folder that it lies in.
 // Where a variable of the host is part of the path, its last step decides.
-func (w *useWalk) mayHoldEnv(p string, known bool) bool {
+func (w *useWalk) mayHoldEnv(p string) bool {
 	switch {
 	case p == "":
 		return false
-	case known:
+	case !strings.Contains(p, "$"):
 		return !path.IsAbs(p) && !strings.HasPrefix(p, "~") && w.u.holdsEnv(path.Join(path.Dir(w.file), p))
 	}
 	last := path.Base(p)
-	return strings.Contains(last, "$") || last == "." || last == ".." || slices.Contains(strings.Split(w.u.env, "/"), last)
+	return strings.ContainsAny(last, "${}") || last == "." || last == ".." || slices.Contains(strings.Split(w.u.env, "/"), last)
 }
