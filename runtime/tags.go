@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,6 +45,7 @@ type TagReader struct {
 
 	conf  *registry.ServiceConfig // what an engine says of registries; nil is what one says by itself
 	certs string                  // where certificates of registries lie; "" is the engine's place
+	login time.Duration           // how long a credential helper may take; 0 is tagsWithin
 
 	mu      sync.Mutex
 	said    map[string]func() ([]string, error) // guarded by mu; by what was asked
@@ -111,7 +113,9 @@ func (t *TagReader) ask(ctx context.Context, name reference.Named, cannot string
 	if limits {
 		return nil, limited(cannot, domain, limitedWait)
 	}
-	creds, err := loginBy(ctx, t.Helpers, t.DockerConfig, name)
+	asking, cancel := context.WithTimeout(ctx, cmp.Or(t.login, tagsWithin)) // a command has no end of its own
+	defer cancel()
+	creds, err := loginBy(asking, t.Helpers, t.DockerConfig, name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cannot, err)
 	}

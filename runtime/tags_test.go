@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -122,4 +124,15 @@ func TestWhatARegistryDeniesOrDoesNotHaveIsSaid(t *testing.T) {
 	require.ErrorContains(t, err, "says not found")
 	_, err = r.Tags(ctx, "169.254.169.254/acme/web")
 	require.ErrorContains(t, err, "link-local")
+}
+
+// Nobody ends the context of a command but a person.
+func TestACredentialHelperThatHangsKeepsNoListOfTags(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	helper(t, dir, "slow", "exec cat "+fifo)
+	r := &TagReader{certs: t.TempDir(), Helpers: map[string]string{"*": "slow"}, login: 50 * time.Millisecond}
+	_, err := r.Tags(context.Background(), "slow.example.org/acme/web")
+	require.ErrorContains(t, err, "the credential helper slow did not answer")
 }
