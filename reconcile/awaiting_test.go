@@ -70,3 +70,39 @@ func TestARefusedAppIsToldThoughItsFaultStandsInAnothersFile(t *testing.T) {
 	names, _ = told(ring.Plan{Source: "s", Commit: sha, Refused: map[string]*ring.Refusal{"web-2": {Code: ring.BadValue, App: "web-2", File: "web/compose.yaml", Says: "no"}}})
 	require.Equal(t, []string{"web"}, names)
 }
+
+// A plan that waits is told once, whatever the forge heard of it: posts are late, are closed,
+// or are of two sources at once. It is told anew for another reason, or when it waits again.
+func TestAPlanThatWaitsIsToldOnce(t *testing.T) {
+	now := time.Date(2025, 6, 15, 12, 0, 0, 0, time.UTC)
+	facts := ring.NewFacts()
+	facts.Set(ring.InForce{App: ring.App{Name: "web", Source: "s", Path: "web", Commit: "c1", Services: []ring.Service{{Name: "web", Kind: ring.Worker}}}})
+	src := Source{
+		Name: "s", Branch: "main", Tip: "c2", Reached: now, FreshFor: time.Hour, Apply: ApplyAuto,
+		Commit: &ring.Commit{SHA: "c2"}, Next: &ring.Plan{Source: "s", Commit: "c2"},
+	}
+	look := func() (told []string) {
+		d := Diff(World{Host: "h", Sources: []Source{src}, Seen: ring.Seen{}, Facts: facts}, now)
+		for _, f := range d.Facts {
+			if _, post := f.(ring.Post); !post {
+				facts.Set(f)
+			}
+		}
+		for _, e := range d.Events {
+			if e.Kind == ring.PlanAwaiting {
+				told = append(told, e.Reason)
+			}
+		}
+		return told
+	}
+	require.Equal(t, []string{"the tree is empty: removes its only service"}, look())
+	require.Empty(t, look())
+	src.Apply = ApplyApprove
+	require.Len(t, look(), 1, "for another reason")
+	require.Empty(t, look())
+	src.Next.Commit, src.Tip = "c3", "c3"
+	require.Len(t, look(), 1, "another commit")
+	facts.Set(ring.Approval{Commit: "c3", At: now})
+	require.Empty(t, look())
+	require.Empty(t, facts.Awaited, "it waits no more")
+}

@@ -180,9 +180,14 @@ func (t *decider) summaryPost(src *Source, st *ring.SourceStatus) {
 
 // heldPost tells of what waits for a person: a plan, or a rollout that one
 // stopped. A rollout that stopped because its version failed is told as what it
-// is, once nothing else is under way.
+// is, once nothing else is under way. It is no word on a plan of which nothing is carried
+// out yet, and a failure that is told is never taken back.
 func (t *decider) heldPost(src *Source, st *ring.SourceStatus, why ring.Reason) {
 	state := ring.PostPending
+	if !t.held[src.Name].None() {
+		t.summarizeCommit(src, src.Next.Commit, state, why)
+		return
+	}
 	for i := range st.Apps {
 		a := &st.Apps[i]
 		if slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return isWorking(&s) }) {

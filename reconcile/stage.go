@@ -25,8 +25,11 @@ func (t *decider) stagePlan(src *Source) {
 	t.judgeWaves(src, present)
 	if why := t.guardReason(src, present); why != "" {
 		put(&t.held, src.Name, ring.Reason{Code: ring.WhyAwaitingApproval, Says: awaitingSays(plan.Commit, why)})
-		t.eventOnce(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why, Code: ring.WhyAwaitingApproval})
+		t.tellAwaited(ring.AwaitedRow{Source: src.Name, Commit: plan.Commit, Reason: why})
 		return
+	}
+	if _, ok := t.Facts.Awaited[src.Name]; ok {
+		t.setFact(ring.Forget{Table: "awaited", Key: src.Name})
 	}
 	if why := t.waved[src.Name]; why.Code == ring.WhyWaveFailed {
 		put(&t.held, src.Name, why)
@@ -323,13 +326,12 @@ func (t *decider) leaveApps(src *Source, present map[string][]string) {
 	}
 }
 
-// eventOnce makes an event that stands for a state, not a step: told when the plan
-// began to wait. The row of the plan's posts remembers that it was told.
-func (t *decider) eventOnce(e ring.Event) {
-	for _, p := range t.Facts.Posts {
-		if p.SHA == e.Commit && p.State == ring.PostPending && p.Description == postText(awaitingSays(e.Commit, e.Reason)) {
-			return
-		}
+// tellAwaited tells once that a plan began to wait for a person. What the forge was told
+// cannot stand for that: it is late, or of two sources at once.
+func (t *decider) tellAwaited(row ring.AwaitedRow) {
+	if t.Facts.Awaited[row.Source] == row {
+		return
 	}
-	t.addEvent(e)
+	t.setFact(row)
+	t.addEvent(ring.Event{Kind: ring.PlanAwaiting, Source: row.Source, Commit: row.Commit, Reason: row.Reason, Code: ring.WhyAwaitingApproval})
 }

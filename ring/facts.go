@@ -35,6 +35,7 @@ type Facts struct {
 	Left      map[string]Left    // by app
 	Fronts    map[ServiceID]FrontRow
 	Waves     map[string]WaveRow      // by source
+	Awaited   map[string]AwaitedRow   // by source
 	Signed    map[string]ImageVerdict // by VerdictKey
 	Tags      map[string]TagRow       // by TagKey
 	Ran       map[string]RanRow       // by digest
@@ -253,6 +254,17 @@ type Approval struct {
 
 // Row is by commit.
 func (f Approval) Row() (string, string) { return "approval", string(f.Commit) }
+
+// AwaitedRow is the plan of a source that waits for a person, and why, from when people were
+// told of it until it waits no more.
+type AwaitedRow struct {
+	Source string `json:"source"`
+	Commit SHA    `json:"commit"`
+	Reason string `json:"reason"`
+}
+
+// Row is by source.
+func (f AwaitedRow) Row() (string, string) { return "awaited", f.Source }
 
 // PostKey is the key of (sha, context).
 func PostKey(sha SHA, context string) string { return string(sha) + " " + context }

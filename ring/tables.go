@@ -47,6 +47,7 @@ var tables = map[string]table{
 	"tag":      rows(func(f *Facts) *map[string]TagRow { return &f.Tags }),
 	"ran":      rows(func(f *Facts) *map[string]RanRow { return &f.Ran }),
 	"wave":     rows(func(f *Facts) *map[string]WaveRow { return &f.Waves }),
+	"awaited":  rows(func(f *Facts) *map[string]AwaitedRow { return &f.Awaited }),
 }
 
 // rows is the table of a map that holds its rows by value.
