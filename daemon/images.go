@@ -28,6 +28,7 @@ const (
 // looked is one service in force, and what came of asking for its image.
 type looked struct {
 	api.ImageNow
+	own bool          // the image is this host's own, which no registry is asked about
 	no  *ring.Refusal // the registry's, or the host's
 	err error         // nobody could say
 }
@@ -91,7 +92,7 @@ func (d *Daemon) lookUp(ctx context.Context, app, service string, tags bool) ([]
 	for i, s := range services {
 		g.Go(func() error {
 			rows[i] = lookUpOne(ctx, asker, s)
-			if tags {
+			if tags && !rows[i].own {
 				lookUpTags(ctx, asker, &rows[i].ImageNow)
 			}
 			return nil
@@ -164,6 +165,7 @@ func lookUpOne(ctx context.Context, asker *runtime.Asker, s serviceOf) looked {
 		row.Reason = pin.Note
 	default:
 		row.Now, row.Newer, row.Reason = pin.Digest(), pin.Digest() != row.Pinned, pin.Note
+		row.own = pin.Note != "" // what a registry has is named with it
 	}
 	return row
 }

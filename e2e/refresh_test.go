@@ -99,4 +99,11 @@ func TestRefresh(t *testing.T) {
 	require.Contains(t, row.Reason, "connection refused")
 	require.Equal(t, "Synced", h.status().Sources[0].Sync)
 	require.Equal(t, healed, identities(h.containers()))
+
+	// No registry is asked about an image that only this host has.
+	h.deployed("An image of its own", files{app + "/compose.yaml": h.compose(app, obj{"web": web("", nil)})})
+	code, out = h.run("outdated", app, "--tags", "-o", "json")
+	require.Equal(t, 0, code, out)
+	require.Contains(t, out, "this host's own image")
+	require.NotContains(t, out, "tags_reason")
 }

@@ -32,7 +32,7 @@ func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []str
 		}
 		old, known := inForce(have, s.Name)
 		moved := created || known && old.Spec.Image != s.Spec.Image
-		if moved && s.Spec.PullPolicy != "always" && !strings.Contains(s.Spec.Image, "@") && !slices.Contains(tags, s.Spec.Image) {
+		if moved && s.Updates == nil && s.Spec.PullPolicy != "always" && !strings.Contains(s.Spec.Image, "@") && !slices.Contains(tags, s.Spec.Image) {
 			tags = append(tags, s.Spec.Image)
 		}
 	}

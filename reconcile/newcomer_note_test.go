@@ -26,10 +26,12 @@ func TestThePlanSaysWhatNoRestartAndATagMean(t *testing.T) {
 	job.Kind, job.Job, job.Restart = ring.JobK, &ring.Job{Run: "on_change"}, ring.Restart{Policy: ring.NeverStop, Engine: "no"}
 	always := service("asked", "nginx:latest", "restart")
 	always.Spec.PullPolicy = "always"
+	clocked := service("clocked", "redis:7", "restart")
+	clocked.Updates = &ring.Updates{}
 	front := service("web-front", ring.FrontImage)
 	front.FrontOf, front.Pin = "web", ring.Pin{Image: ring.FrontImage}
 	next := ring.App{Name: "shop", Source: "s", Commit: "c1", Services: []ring.Service{
-		service("web", "nginx:latest"), service("db", "postgres:16", "restart"), service("any", "x@sha256:2", "deploy.restart_policy.condition"), job, always, front,
+		service("web", "nginx:latest"), service("db", "postgres:16", "restart"), service("any", "x@sha256:2", "deploy.restart_policy.condition"), job, always, clocked, front,
 	}}
 	w := World{Facts: ring.NewFacts(), Recent: NewRecent(), Sources: []Source{{Name: "s"}}}
 	plan := func() string {

@@ -213,10 +213,11 @@ try_next() {
 		What to try next, each takes a few seconds:
 		  make demo-push       a signed commit: a rolling update, under requests
 		  make demo-secret     a secret changes by a signed commit, encrypted
-		  make demo-canary     a signed version whose answers fail: taken back
 		  make demo-unsigned   a commit that nobody signed: refused; the old one runs on
 		  make demo-broken     a signed version that never becomes ready: restored
-		  make demo-revert     take the last commit back with git revert
+		  make demo-revert     take that commit back with git revert
+		  make demo-canary     a signed version whose answers fail: taken back; then
+		                       make demo-revert once more
 		  make demo-ui         the dashboard, by a new address
 		  make demo-status     how things are
 		  make demo-down       remove everything that the demo made

@@ -328,6 +328,8 @@ func showApp(s *screen.Screen, a *ring.AppStatus, v *View) {
 	case reason != "" && inRow:
 	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
 	case reason == "" && (unwell || a.Refusal != nil): // a row says what is wrong
+	case a.Health == ring.Unknown && reason == "" && len(a.Services) == 0:
+		s.Line(2, " ", screen.Text(a.Name+":"), screen.Text("nothing of it is in force yet"))
 	case a.Health != ring.Healthy && !unwell && !strings.Contains(strings.ToLower(reason), strings.ToLower(ring.AppWord(a))):
 		s.Line(2, " ", screen.Text(a.Name), screen.Painted(ring.AppWord(a)+wording.When(reason != "", ":"), healthHue(a.Health)), screen.Text(reason))
 	case reason != "":

@@ -315,3 +315,14 @@ func TestAStatusSaysOfATagThatItMovesAndWhatItWaitsFor(t *testing.T) {
 	require.Contains(t, waits, "since 5h ago: is young, from 2026-11-27 12:00 UTC")
 	require.Contains(t, shown(ring.TagStatus{Asked: now, Error: "registry: no answer"}), "registry: no answer")
 }
+
+// An app of which nothing is in force is told as that: its source's line says what it waits for.
+func TestAnAppThatIsNotInForceYetIsToldAsThat(t *testing.T) {
+	says := func(a ring.AppStatus) string {
+		s := screen.New(false, 0)
+		Status(s, &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: ring.SyncHeld, Apps: []ring.AppStatus{a}}}}, View{})
+		return s.String()
+	}
+	require.Contains(t, says(ring.AppStatus{Name: "clock", Health: ring.Unknown}), "  clock: nothing of it is in force yet\n")
+	require.Contains(t, says(ring.AppStatus{Name: "clock", Health: ring.Unknown, Reason: "its engine is away"}), "  clock Unknown: its engine is away\n")
+}
