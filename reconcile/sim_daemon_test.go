@@ -41,6 +41,8 @@ type daemon struct {
 	hides     bool                      // its looks leave out what has ended, as a list without all=true does
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
+	// tags is what is known of tags that move; nil where none does.
+	tags *tagged
 	// tagRules are what the policy says of tags that move.
 	tagRules TagRules
 	// crash is asked at each boundary of a step whether the daemon ends there;
@@ -386,7 +388,7 @@ func (d *daemon) unheard(a ring.Action) {
 // name is that nobody takes is asked for as long as it is told.
 func (d *daemon) atWork() bool {
 	for _, f := range d.mem.flights {
-		if !d.timed[f.a.Service] && f.a.Kind != ring.DoWhose {
+		if !d.timed[f.a.Service] && f.a.Kind != ring.DoWhose && f.a.Tag == "" {
 			return true
 		}
 	}

@@ -29,6 +29,8 @@ const (
 	extraFronts = "fronts"
 	// extraCanaries is the same, with steps and answers that are counted.
 	extraCanaries = "canaries"
+	// extraTags is named only, too: tags move by themselves.
+	extraTags = "tags"
 )
 
 var extras = []string{extraPerson, extraDamage, extraRefused, extraPorts}
@@ -36,6 +38,10 @@ var extras = []string{extraPerson, extraDamage, extraRefused, extraPorts}
 // extend gives half of the wide scenarios an extra; all of them, where one is named.
 func (s *scenario) extend(named string) {
 	x := &extra{kind: named, r: rand.New(rand.NewSource(s.seed*104729 + 31))}
+	if named == extraTags {
+		s.tagsToo(rand.New(rand.NewSource(s.seed*65537 + 101)))
+		return
+	}
 	if named == extraFronts || named == extraCanaries {
 		s.frontsToo(true)
 		if named == extraCanaries {

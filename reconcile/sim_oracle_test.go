@@ -403,6 +403,7 @@ func (d *daemon) watchFact(f ring.Fact) {
 	case ring.OverrideRow:
 		delete(d.protect, ring.ServiceID(f.Target)) // what a person wants counts from here on
 	case ring.InForce:
+		d.watchMoved(f)
 		for _, s := range f.App.Services {
 			old := d.disk.Apps[f.App.Name]
 			if was, ok := old.App.Service(s.Name); !ok || was.Version != s.Version || was.Replicas != s.Replicas {

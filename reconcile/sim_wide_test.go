@@ -302,6 +302,9 @@ func (s *scenario) fine(v *ring.Service) bool {
 			return false
 		}
 	}
+	if n, moved := s.natures[strings.TrimPrefix(v.Pin.Digest(), "sha256:")]; moved {
+		return n.good()
+	}
 	return s.natures[v.Spec.Image].good()
 }
 

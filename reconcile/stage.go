@@ -263,6 +263,9 @@ func (t *decider) putInForce(src *Source, app ring.App, have ring.InForce, known
 			s.Changed = old.Changed
 		}
 		t.keepPin(&app, s)
+		if !ok || old.Pin.Digest() != s.Pin.Digest() {
+			t.resolvedAnew(&app, s)
+		}
 	}
 	t.endRefreshes(&app)
 	f := ring.InForce{App: app, Since: t.now}

@@ -34,7 +34,7 @@ func tagAnswered(a ring.Action, done ring.Done, err error, now time.Time) ([]rin
 	}
 	if was.Digest() == done.Pin.Digest() {
 		if row.Pin.Image == "" {
-			row.Pin, row.Seen = done.Pin, now
+			row.Pin, row.Seen, row.Judged = done.Pin, now, true // it runs, and so nothing goes back
 		}
 		return []ring.Fact{row}, nil
 	}
@@ -45,7 +45,7 @@ func tagAnswered(a ring.Action, done ring.Done, err error, now time.Time) ([]rin
 	before := flaps(recentMoves(row.Moves, now))
 	row.Moves = append(recentMoves(row.Moves, now), ring.MovedTag{At: now, From: was.Digest(), To: done.Pin.Digest()})
 	row.Moves = row.Moves[max(0, len(row.Moves)-mostMoves):]
-	row.Pin, row.Seen, row.Told = done.Pin, now, ""
+	row.Pin, row.Seen, row.Told, row.Judged, row.Back = done.Pin, now, "", false, false
 	e.Kind = ring.TagMoved
 	e.Reason = say("image %s moved %s -> %s, first seen %s UTC", a.Image, shortDigest(was), shortDigest(done.Pin), now.UTC().Format("2006-01-02 15:04"))
 	events := []ring.Event{e}

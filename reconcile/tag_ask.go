@@ -66,13 +66,13 @@ func (t *decider) firstTagRow(key string, of []follower) ring.TagRow {
 		case pin == nil:
 			row.Asked = t.now
 		case !pin.At.Before(row.Asked):
-			row.Asked, row.Pin, row.Seen = pin.At, pin.Pin, pin.At
+			row.Asked, row.Pin, row.Seen, row.Judged = pin.At, pin.Pin, pin.At, true
 		}
 	}
 	// Services that differ are no answer: the newest may be long out of date, and none is to
 	// follow it before the registry was asked.
 	if slices.ContainsFunc(of, func(f follower) bool { return f.s.Pin.Digest() != row.Pin.Digest() }) {
-		row.Pin, row.Seen = ring.Pin{}, time.Time{}
+		row.Pin, row.Seen, row.Judged = ring.Pin{}, time.Time{}, false
 	}
 	return row
 }

@@ -15,6 +15,7 @@ func (t *decider) followTags() {
 	if len(t.Facts.Tags) == 0 {
 		return
 	}
+	t.judgeMoves()
 	for _, name := range sortedKeys(t.Facts.Apps) {
 		f := t.Facts.Apps[name]
 		t.keepGoodPins(&f)
@@ -22,6 +23,33 @@ func (t *decider) followTags() {
 			t.followApp(&f, pins)
 		}
 	}
+}
+
+// judgeMoves finds out, once for each move, whether a tag went back to what this host had.
+func (t *decider) judgeMoves() {
+	for _, key := range sortedKeys(t.Facts.Tags) {
+		row := t.Facts.Tags[key]
+		if row.Judged || row.Pin.Image == "" {
+			continue
+		}
+		row.Judged = true
+		_, row.Back = t.Facts.Ran[row.Pin.Digest()]
+		t.setFact(row)
+	}
+}
+
+// resolvedAnew takes what a commit or a refresh resolved for the last answer about a tag: what
+// the tag meant before that is older, and would go back.
+func (t *decider) resolvedAnew(app *ring.App, s *ring.Service) {
+	row, known := t.Facts.Tags[ring.TagKey(s.Spec.Image, s.Spec.Platform)]
+	if s.Updates == nil || s.Pin.Moved || !known || row.Pin.Digest() == s.Pin.Digest() {
+		return
+	}
+	if pin := t.Facts.Pin(ring.ID(app.Name, s.Name), pinWritten(app, s)); pin == nil || pin.At.Before(row.Asked) {
+		return // it was resolved before that answer, and is carried forward
+	}
+	row.Pin, row.Seen, row.Judged, row.Back = s.Pin, t.now, true, false
+	t.setFact(row)
 }
 
 // keepGoodPins has later plans begin with the image that was good, where one failed to which a
@@ -114,7 +142,7 @@ func (t *Pass) moveHeld(row *ring.TagRow, f *follower) ring.Reason {
 	if _, approved := t.Facts.Approvals[row.Approved()]; approved {
 		return ring.Reason{}
 	}
-	if ran, ok := t.Facts.Ran[row.Pin.Digest()]; ok && ran.At.Before(row.Seen) { // later is by another service of the tag
+	if row.Back {
 		return ring.Reason{Code: ring.WhyAwaitingApproval, Says: say("awaiting approval: the tag went back to %s, which this host had before; gitring approve %s", shortDigest(row.Pin), shortDigest(row.Pin))}
 	}
 	if src.Apply == ApplyApprove {

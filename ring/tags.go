@@ -36,6 +36,11 @@ type TagRow struct {
 	Says  string    `json:"says,omitempty"`
 	// Moves are those of the last 24 hours, the oldest first.
 	Moves []MovedTag `json:"moves,omitempty"`
+	// Judged says that Back was found out for what the tag means now: that an image of this
+	// digest had come into force here before the tag was seen at it. It is no comparison of
+	// times, which a clock that is set back turns around.
+	Judged bool `json:"judged,omitempty"`
+	Back   bool `json:"back,omitempty"`
 	// Told is the digest of which people were told that it waits for them.
 	Told string `json:"told,omitempty"`
 }
