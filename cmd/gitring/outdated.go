@@ -67,7 +67,7 @@ func showImages(s *screen.Screen, images []api.ImageNow, wide bool) {
 	var rows [][]screen.Word
 	for _, i := range images {
 		rows = append(rows, []screen.Word{
-			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(i.Image), screen.Text(show.Digest(i.Pinned, wide)), screen.Text(meansNow(i, wide)), screen.Text(i.Reason),
+			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(named(i.Image, wide)), screen.Text(show.Digest(i.Pinned, wide)), screen.Text(meansNow(i, wide)), screen.Text(i.Reason),
 		})
 	}
 	s.Table(0, []string{"SERVICE", "NEWER", "IMAGE", "PINNED", "NOW", "REASON"}, rows)
@@ -82,10 +82,19 @@ func showTags(s *screen.Screen, images []api.ImageNow, wide bool) {
 			tags = screen.Text("-")
 		}
 		rows = append(rows, []screen.Word{
-			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(i.Image), tags, screen.Text(cmp.Or(i.TagsReason, i.Reason)),
+			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(named(i.Image, wide)), tags, screen.Text(cmp.Or(i.TagsReason, i.Reason)),
 		})
 	}
 	s.Table(0, []string{"SERVICE", "NEWER", "IMAGE", "NEWER TAGS", "REASON"}, rows)
+}
+
+// named is an image without the digest that its commit names beside a tag: that is PINNED, and two
+// digests fit no line.
+func named(image string, wide bool) string {
+	if name, _, ok := strings.Cut(image, "@"); ok && !wide && ring.ParseImage(name).Tag != "" {
+		return name
+	}
+	return image
 }
 
 // newestTags is the newest of each kind of move, or with wide all of them.

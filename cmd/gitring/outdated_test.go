@@ -27,6 +27,15 @@ func TestNewerTagsFitATerminal(t *testing.T) {
 	require.Contains(t, s.String(), "2.0.0, 1.29.0, 1.27.5", "the newest of each kind")
 	require.NotContains(t, s.String(), "1.28.3")
 	require.Contains(t, s.String(), "429")
+
+	fixed := []api.ImageNow{{App: "web", Service: "web", Image: "127.0.0.1:5000/acme/app:1.27.1@" + digest, Pinned: digest, Now: digest, Reason: "the commit names its digest"}}
+	s = screen.New(false, 80)
+	showImages(s, fixed, false)
+	require.Regexp(t, `(?m)^web/web +no +127\.0\.0\.1:5000/acme/app:1\.27\.1 +sha256:a+ +same$`, s.String(), "a digest is told once, in its column")
+	s = screen.New(false, 0)
+	showImages(s, fixed, true)
+	require.Contains(t, s.String(), fixed[0].Image)
+	require.Equal(t, "app@"+digest, named("app@"+digest, false), "there is nothing else to go by")
 	s = screen.New(false, 0)
 	showTags(s, images, true)
 	require.Contains(t, s.String(), "2.0.0, 1.29.0, 1.28.3, 1.27.5, 1.27.4")
