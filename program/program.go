@@ -16,7 +16,7 @@ import (
 
 // A Call is one run of a program.
 type Call struct {
-	// Argv is the program, by its absolute path, and its arguments.
+	// Argv is the program and its arguments: by its absolute path, or a name that PATH finds.
 	Argv []string
 	// Env has all of its environment, as NAME=value.
 	Env []string

@@ -53,8 +53,8 @@ func mayRetry(row *ring.TagRow, every time.Duration) time.Time {
 }
 
 // confirmedFrom is from when on an answer that names the new digest lets a service follow it: its
-// age is reached, its window is open, and nobody resolved the service since. ok is false where it cannot be followed now,
-// and at is then when that may change.
+// age is reached, its window is open, and nobody resolved the service since. ok is false where it
+// cannot be followed now, and at is then when that may change.
 func (t *Pass) confirmedFrom(row *ring.TagRow, f *follower) (at time.Time, ok bool) {
 	ripe := row.Seen.Add(t.minAge(f.s))
 	if pin := t.Facts.Pin(f.id(), pinWritten(f.app, f.s)); pin != nil {
