@@ -115,7 +115,7 @@ func (t *Pass) changesTo(next *ring.App, app ring.App) ring.AppChanges {
 // serviceChange is the same as people read it.
 func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.ServiceChange {
 	c := t.classifyChange(have, next, s)
-	out := ring.ServiceChange{Service: s.Name, From: c.old.Version, To: s.Version, Class: c.class}
+	out := ring.ServiceChange{Service: s.Name, FrontOf: s.FrontOf, From: c.old.Version, To: s.Version, Class: c.class}
 	switch {
 	case c.known && c.old.Kind == ring.Worker && s.Kind.Ends():
 		out.Reason = "becomes " + kindSays(s.Kind) + ": what runs is stopped and removed first"

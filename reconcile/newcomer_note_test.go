@@ -39,6 +39,9 @@ func TestThePlanSaysWhatNoRestartAndATagMean(t *testing.T) {
 		return strings.Join(notes, "\n")
 	}
 	says := plan()
+	for _, c := range Plan(w, &ring.Plan{Source: "s", Commit: "c1", Apps: []ring.App{next}}, time.Unix(0, 0)).Apps[0].Services {
+		require.Equal(t, c.Service == "web-front", c.FrontOf == "web", c.Service)
+	}
 	require.Contains(t, says, `no restart is written, so what ends is started again, which Compose does not do: web; write restart: "no"`)
 	require.Contains(t, says, "the tag has now: nginx:latest, postgres:16; a change of the service, gitring refresh shop or pull_policy: always moves it")
 

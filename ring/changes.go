@@ -79,6 +79,8 @@ const (
 type ServiceChange struct {
 	Service string `json:"service"`
 	Class   Class  `json:"class"`
+	// FrontOf is the service that a front stands before, as in Service; nobody wrote the front.
+	FrontOf string `json:"front_of,omitempty"`
 	// Reason is the field that decided, such as "image sha256:a… -> sha256:b…".
 	Reason string `json:"reason,omitempty"`
 	// Fields are all that differs, each with what it does by itself.

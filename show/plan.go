@@ -18,7 +18,11 @@ import (
 func Plan(s *screen.Screen, c *ring.Changes, all bool, now time.Time) {
 	n := 0
 	for _, a := range c.Apps {
-		n += len(a.Services)
+		for i := range a.Services {
+			if a.Services[i].FrontOf == "" { // as status counts
+				n++
+			}
+		}
 	}
 	if all || n == 0 || !c.Empty() || len(c.UnderWay) > 0 || c.Waits != "" {
 		Changes(s, c, now)

@@ -44,3 +44,13 @@ func TestAPlanSaysEachReasonOnce(t *testing.T) {
 		require.Equal(t, 1, strings.Count(says, service+" "), "a row, and nothing below it: %s", says)
 	}
 }
+
+// Who wrote two services is not told of three: a front stands before one, and status has no row of it.
+func TestAPlanCountsServicesWithoutTheirFronts(t *testing.T) {
+	c := &ring.Changes{Source: "prod", Commit: "0a85b19e", Apps: []ring.AppChanges{{App: "shop", Services: []ring.ServiceChange{
+		{Service: "other", Class: ring.ChangeNone}, {Service: "web", Class: ring.ChangeNone}, {Service: "web-front", FrontOf: "web", Class: ring.ChangeNone},
+	}}}}
+	s := screen.New(false, 80)
+	Plan(s, c, false, time.Now())
+	require.Equal(t, "prod  nothing to change: 2 services are as 0a85b19 asks\n", s.String())
+}
