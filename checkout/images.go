@@ -240,8 +240,8 @@ func (u *ImagesUpdate) folder(repo *gitsync.Repo) (string, error) {
 func (u *ImagesUpdate) read(file string, p gitsync.ImagePlace) *namedImage {
 	i := &namedImage{file: file, place: p}
 	text := p.Text
-	if p.Built {
-		return nil // it is made here
+	if p.Local {
+		return nil // no registry need know it
 	}
 	if strings.Contains(text, "$") {
 		v, ok := gitsync.ParseTagVariable(text)

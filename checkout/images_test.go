@@ -161,7 +161,7 @@ func TestImagesUpdateLeavesEachOtherByte(t *testing.T) {
 	for _, x := range u.Result.Updates {
 		moved[filepath.Dir(x.File)]++
 	}
-	stays := []string{"anchored-image 1", "digest-alone", "env-missing 1", "env-of-name", "env-used-twice", "hash 1", "not-yaml", "null-image 1", "words 1", "built 1", "built-flow 1"}
+	stays := []string{"anchored-image 1", "digest-alone", "env-missing 1", "env-of-name", "env-used-twice", "hash 1", "not-yaml", "null-image 1", "words 1", "built 1", "built-flow 1", "local 1"}
 	want := map[string]int{
 		"block-two": 2, "flow": 2, "long-list": 12, "template-of-logs": 2, "pinned": 2, "two-documents": 2, "other-alphabets": 2, "profiles": 2,
 	}

@@ -118,7 +118,7 @@ type imageValue struct {
 	line, at int
 	text     string
 	chain    []string // the keys that lead to the mapping of image
-	built    bool     // the same mapping says how it is built
+	local    bool     // the same mapping says how it is built, or that no registry is asked
 }
 
 // imageValues are those of all documents of a text, in order. What is an alias, or a text of
@@ -147,7 +147,7 @@ func imageValues(text string) (out []imageValue, ok bool) {
 				if child.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
 					at++
 				}
-				out = append(out, imageValue{line: child.Line, at: at, text: child.Value, chain: chain, built: hasKey(n, "build")})
+				out = append(out, imageValue{line: child.Line, at: at, text: child.Value, chain: chain, local: hasKey(n, "build") || hasPair(n, "pull_policy", "never")})
 			}
 			walk(child, below)
 		}
@@ -168,6 +168,16 @@ func imageValues(text string) (out []imageValue, ok bool) {
 func hasKey(n *yaml.Node, key string) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
+}
+
+// hasPair reports whether a mapping has a key with a value.
+func hasPair(n *yaml.Node, key, value string) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key && n.Content[i+1].Value == value {
 			return true
 		}
 	}

@@ -12,10 +12,10 @@ type ImagePlace struct {
 	Line int
 	At   int    // the text's first byte in the file; -1 where it is written in a form that role images does not move
 	Text string // as written, variables included
-	// Service is the service, or the template, that it is the image of. Built says that the
-	// file says how the image is built, so that no registry need know it.
+	// Service is the service, or the template, that it is the image of. Local says that the
+	// file says how the image is built, or that no registry is asked for it.
 	Service string
-	Built   bool
+	Local   bool
 }
 
 // ImagePlaces are those of a text, in order; false where it is no YAML. What stands under
@@ -26,7 +26,7 @@ func ImagePlaces(text string) (out []ImagePlace, ok bool) {
 		if !ofService(v.chain) || v.text == "" {
 			continue
 		}
-		p := ImagePlace{Line: v.line, At: v.at, Text: v.text, Service: v.chain[len(v.chain)-1], Built: v.built}
+		p := ImagePlace{Line: v.line, At: v.at, Text: v.text, Service: v.chain[len(v.chain)-1], Local: v.local}
 		if p.At < 0 || p.At+len(p.Text) > len(text) || text[p.At:p.At+len(p.Text)] != p.Text {
 			p.At = -1
 		}
