@@ -427,7 +427,7 @@ func manyHosts() howto {
 		steps: []step{
 			{line: "gitring fleet status", after: both("Synced")},
 			{line: "gitring fleet version", after: both(`0\.1\.0`)},
-			{line: "gitring fleet plan HEAD", after: both("nothing to change")},
+			{line: "gitring fleet plan HEAD", after: both("nothing to do")},
 			{line: "gitring fleet sync", after: both("asked")},
 			{line: `gitring fleet hold web --on 'edge-*' --for 30m --reason "the uplink is being replaced" --yes`, after: func(d *desk, out string) {
 				require.Contains(d.t, out, "on 1 host:")
