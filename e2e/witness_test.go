@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -235,6 +236,7 @@ func judge(events []engineEvent, promises map[string]promise, strangers []string
 			b = &box{id: e.Actor.ID, name: l["name"], service: l["gitring.service"], slot: l["gitring.slot"], version: l["gitring.version"], bad: l["e2e.bad"] != ""}
 			boxes[e.Actor.ID] = b
 		}
+		b.name = e.Actor.Attributes["name"] // a rename changes it
 		p, known := promises[b.service]
 		if !known {
 			continue
@@ -252,6 +254,11 @@ func judge(events []engineEvent, promises map[string]promise, strangers []string
 		}
 		switch e.Action {
 		case "create":
+			if !booting.IsZero() {
+				// An engine that ended tells nobody what it removed last. It gives a name to one
+				// container at a time: who had this one is gone.
+				maps.DeleteFunc(boxes, func(_ string, x *box) bool { return x != b && b.name != "" && x.name == b.name })
+			}
 			if n := others(func(x *box) bool { return !x.ended }); !p.alone && n+1 > p.replicas+p.surge {
 				blame("I2: a create with %d live", n)
 			}
@@ -323,7 +330,11 @@ func TestTheWitnessSeesEachBrokenPromise(t *testing.T) {
 			}
 			e.Actor.ID = f[2]
 			slot, version, _ := strings.Cut(strings.TrimRight(f[2], "'"), "/")
-			e.Actor.Attributes = map[string]string{"gitring.service": strings.TrimRight(slot, "123"), "gitring.slot": slot[len(slot)-1:], "gitring.version": version}
+			name := strings.TrimRight(f[2], "'")
+			if f[1] == "rename" {
+				name = f[3]
+			}
+			e.Actor.Attributes = map[string]string{"name": name, "gitring.service": strings.TrimRight(slot, "123"), "gitring.slot": slot[len(slot)-1:], "gitring.version": version}
 			if strings.HasSuffix(version, "bad") {
 				e.Actor.Attributes["e2e.bad"] = "1"
 			}
@@ -347,6 +358,8 @@ func TestTheWitnessSeesEachBrokenPromise(t *testing.T) {
 		{"more than the surge", "6 create web3/b,6 create web2/b", "I2"},
 		{"a dead one that starts beside its replacements", "6 die web1/a,6 create web1/b,6 start web1/b,7 create web3/b,7 start web3/b,8 start web1/a", "I2"},
 		{"one slot twice", "6 die web1/a,6 create web1/a'", "I3"},
+		{"a removal that the engine's end kept from being told", "6 die web1/a,6.5 reboot,7 create web1/a'", ""},
+		{"one slot twice after the engine's start, under another name", "6 die web1/a,6.2 rename web1/a short,6.5 reboot,7 create web1/a'", "I3"},
 		{"somebody else's container", "6 kill other1/x", "I4"},
 		{"a volume", "6 destroy volume", "I13"},
 		{"two writers", "6 create db1/b,6 start db1/b", "I18"},
