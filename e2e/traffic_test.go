@@ -517,19 +517,7 @@ func TestAHostOfTheReleaseBeforeFrontsIsUpgradedWithoutATouch(t *testing.T) {
 	if os.Getenv("GITRING_E2E_LONG") != "1" {
 		t.Skip("compiles an old release: GITRING_E2E_LONG=1 asks for it")
 	}
-	commit := cmp.Or(os.Getenv("GITRING_E2E_BEFORE_FRONTS"), oldRelease)
-	dir := t.TempDir()
-	tree := exec.Command("sh", "-c", "git -C .. archive "+commit+" | tar -x -C "+dir)
-	if err := exec.Command("git", "-C", "..", "cat-file", "-e", commit).Run(); err != nil {
-		t.Skip("the history of this clone does not hold the release before fronts")
-	}
-	out, err := tree.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	old := filepath.Join(dir, "gitring")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", old, "./cmd/gitring")
-	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
-	out, err = build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	old := programOf(t, cmp.Or(os.Getenv("GITRING_E2E_BEFORE_FRONTS"), oldRelease))
 
 	h := newHost(t)
 	app, port := h.app("web"), h.freePort()

@@ -81,9 +81,11 @@ const (
 	RouteTaken        Code = "RouteTaken"
 	BadName           Code = "BadName"
 	ForeignProject    Code = "ForeignProject"
-	VolumeElsewhere   Code = "VolumeElsewhere"
-	VolumeLeftBehind  Code = "VolumeLeftBehind"
-	ImageNotFound     Code = "ImageNotFound"
+	// Self is the app of which a container is the one that gitring runs in.
+	Self             Code = "Self"
+	VolumeElsewhere  Code = "VolumeElsewhere"
+	VolumeLeftBehind Code = "VolumeLeftBehind"
+	ImageNotFound    Code = "ImageNotFound"
 	// Of signatures of images: none is there, and none of those that are is by a listed key.
 	ImageUnsigned  Code = "ImageUnsigned"
 	ImageSignature Code = "ImageSignature"

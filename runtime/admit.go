@@ -22,6 +22,7 @@ import (
 // is not its own.
 type beside struct {
 	host       string
+	self       string              // the ID of the container that gitring runs in, "" for none
 	api        string              // the engine's
 	sources    []string            // those that are followed
 	root       string              // the host's data root
@@ -76,6 +77,9 @@ func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
 // what would run again beside it after the next restart of the host.
 func (b beside) sameName(a ring.Action) (told []string, all []*ring.Refusal) {
 	p := b.project(a.App)
+	if i := slices.IndexFunc(p.all(), b.isSelf); i >= 0 {
+		return nil, one(b.ofSelf(a, p.all()[i]))
+	}
 	stopped := slices.DeleteFunc(slices.Clone(p.stopped), func(c container.Summary) bool { return !b.foreign(c) })
 	returning := slices.DeleteFunc(slices.Clone(stopped), func(c container.Summary) bool { return !b.returning[c.ID] })
 	for _, c := range stopped {
@@ -104,6 +108,27 @@ func (b beside) sameName(a ring.Action) (told []string, all []*ring.Refusal) {
 		r.Hint += fmt.Sprintf("; what %s has in %s is in an anonymous volume that the app would not find, so before that %s", v.service, v.target, v.declare())
 	}
 	return told, []*ring.Refusal{r}
+}
+
+// isSelf reports whether gitring itself runs in a container, also where its short ID is all
+// that is known.
+func (b beside) isSelf(c container.Summary) bool {
+	return len(b.self) >= shortID && strings.HasPrefix(c.ID, b.self)
+}
+
+// shortID is how many digits of its ID a container has as its host name.
+const shortID = 12
+
+// ofSelf refuses the app whose container gitring runs in: whoever replaces that container
+// ends in the middle of it, and nobody is left who would begin the next one.
+func (b beside) ofSelf(a ring.Action, c container.Summary) *ring.Refusal {
+	at := ring.Place{}
+	if s, ok := a.Of.Service(c.Labels[composeService]); ok {
+		at = s.Place("image")
+	}
+	return no(a, ring.Self, &at,
+		fmt.Sprintf("gitring itself runs in container %s of this app, and cannot replace the container that it runs in", nameOf(c)),
+		"leave gitring's own Compose file out with exclude: in gitring.yaml, and upgrade gitring with docker compose up -d in its folder")
 }
 
 // adoptOr is the other way to go on with a project that runs.

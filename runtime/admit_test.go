@@ -143,6 +143,7 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 	net := func(name string, l map[string]string) network.Summary { return network.Summary{Name: name, Labels: l} }
 	all := func(cs ...container.Summary) []container.Summary { return cs }
 	vols := func(vs ...*volume.Volume) []*volume.Volume { return vs }
+	const ofSelf = "gitring itself runs in container shop-db-1 of this app, and cannot replace the container that it runs in"
 	for _, tt := range []struct {
 		name   string
 		app    *ring.App
@@ -206,6 +207,25 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 				volumes:    vols(madeFor("shop_db_1_0a0a0a0a", "shop", "db_1_0a0a0a0a")),
 			},
 			told: "container shop-db-1 of Compose project shop is not ours and is stopped; it stays as it is",
+		},
+		{
+			name: "gitring runs in it", app: shop(), here: beside{self: theirs("shop", "/opt/shop", running).ID, containers: all(theirs("shop", "/opt/shop", running))},
+			code: ring.Self, says: ofSelf, hints: []string{"exclude:", "docker compose up -d"}, not: "adopt",
+		},
+		{
+			name: "gitring runs in it, and knows its short ID alone", app: shop(), here: beside{self: theirs("shop", "/opt/shop", running).ID[:12], containers: all(theirs("shop", "/opt/shop", running))},
+			code: ring.Self, says: ofSelf,
+		},
+		{
+			name: "gitring runs in it, and an older release took it over", app: shop(), here: beside{
+				host: "edge-1", self: theirs("shop", "/opt/shop", running).ID, containers: all(theirs("shop", "/opt/shop", running)),
+				adopted: map[string]bool{theirs("shop", "/opt/shop", running).ID: true},
+			},
+			code: ring.Self, says: ofSelf,
+		},
+		{
+			name: "a host name that is no ID", app: shop(), here: beside{self: "0123", containers: all(theirs("shop", "/opt/shop", running))},
+			code: ring.ForeignProject,
 		},
 		{name: "its own containers run", app: shop(), here: beside{containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop")))}},
 		{

@@ -136,6 +136,9 @@ func (b beside) place(a ring.Action, c container.Summary) (*ring.Service, *ring.
 	refuse := func(hint, format string, args ...any) (*ring.Service, *ring.Refusal) {
 		return nil, no(a, ring.ForeignProject, nil, fmt.Sprintf("container %s of Compose project %s ", nameOf(c), a.App)+fmt.Sprintf(format, args...), hint)
 	}
+	if b.isSelf(c) {
+		return nil, b.ofSelf(a, c)
+	}
 	if host, ours := c.Labels[labelHost]; ours {
 		return refuse("give the app another name on one of the two hosts", "belongs to gitring of host %s", host)
 	}

@@ -111,6 +111,7 @@ func TestOnlyAnInstanceOfAServiceIsAdopted(t *testing.T) {
 		says string
 	}{
 		{name: "of another host's gitring", edit: func(x *container.Summary) { x.Labels[labelHost] = "other" }, says: "belongs to gitring of host other"},
+		{name: "that gitring runs in", edit: func(x *container.Summary) { x.ID = "0123456789abcdef" }, says: "gitring itself runs in container"},
 		{name: "by docker compose run", edit: func(x *container.Summary) { x.Labels[composeOneOff] = "True" }, says: "docker compose run"},
 		{name: "of a service that the plan does not have", edit: func(x *container.Summary) { x.Labels[composeService] = "old" }, says: "runs service old, which the plan does not have"},
 		{name: "of a service that reloads in place", plan: func(s *ring.Service) { s.Reload = &ring.Reload{} }, says: "cannot reload files in place"},
@@ -118,7 +119,7 @@ func TestOnlyAnInstanceOfAServiceIsAdopted(t *testing.T) {
 		{name: "of a service"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, r := beside{host: "edge"}.place(planOf(c.plan), composed(c.edit))
+			s, r := beside{host: "edge", self: "0123456789ab"}.place(planOf(c.plan), composed(c.edit))
 			if c.says == "" {
 				require.Nil(t, r)
 				require.Equal(t, "db", s.Name)
