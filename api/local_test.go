@@ -279,7 +279,7 @@ func TestAStreamGoesThroughAsItIsWritten(t *testing.T) {
 	in := bufio.NewReader(res.Body)
 	first, err := in.ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, "event: status\n", first)
+	require.Equal(t, "retry: 1000\n", first, "a page follows again within 5 s of a restart")
 	require.Equal(t, 1, l.streams.n)
 
 	ended := make(chan struct{})

@@ -19,6 +19,9 @@ const (
 	statusEvery = 500 * time.Millisecond
 	// commentEvery is how often a stream says that it is there.
 	commentEvery = 15 * time.Second
+	// reconnectAfter is when a browser asks again for a stream that was cut. Without it each
+	// waits as it likes, some for 5 s, while a daemon is back within one.
+	reconnectAfter = time.Second
 )
 
 // Line is a line of the journal, and the beginning of its hash, of 8 hex digits: another
@@ -66,6 +69,11 @@ func (s *sse) event(kind, id string, v any) error {
 	return err
 }
 
+func (s *sse) reconnect(after time.Duration) error {
+	_, err := fmt.Fprintf(s.w, "retry: %d\n\n", after.Milliseconds())
+	return err
+}
+
 func (s *sse) comment() error {
 	_, err := io.WriteString(s.w, ": here\n\n")
 	return err
@@ -92,6 +100,9 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // a proxy's
 	out := &sse{w: w, rc: http.NewResponseController(w)}
+	if out.reconnect(reconnectAfter) != nil {
+		return nil
+	}
 	if missing != "" {
 		if out.event("reset", after.cursor(), StreamReset{missing}) != nil {
 			return nil

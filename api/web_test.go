@@ -648,6 +648,7 @@ func TestAStreamSaysWhereLinesAreMissing(t *testing.T) {
 
 func TestAStreamWhoseRightEndedIsClosed(t *testing.T) {
 	w := newWebDoor(t)
+	require.LessOrEqual(t, w.every, 15*time.Second, "what people are promised")
 	w.every = 10 * time.Millisecond
 	url := w.serve()
 	w.d.logs = func(ctx context.Context, _ LogQuery, out func(string) io.WriteCloser) error {

@@ -41,17 +41,51 @@ func needDocker(t *testing.T) {
 type demo struct {
 	t               *testing.T
 	root, home      string
+	script          string // in scripts
 	host, app, name string // name is the image's
 	port            string // of the host
 }
 
 func newDemo(t *testing.T) *demo {
 	t.Helper()
+	d := copyOfDemo(t, "demo.sh", func(host string) []string { return []string{host} })
+	repo := filepath.Join(d.root, "deploy-examples/demo/repo")
+	require.NoError(t, os.Rename(filepath.Join(repo, "hello"), filepath.Join(repo, d.app)))
+	d.rename("scripts/demo.sh", "label=gitring.host=demo", "label=gitring.host="+d.host)
+	d.rename("scripts/demo.sh", "label=gitring.app=hello", "label=gitring.app="+d.app)
+	d.rename("scripts/demo.sh", "/repo/hello/", "/repo/"+d.app+"/")
+	d.rename("scripts/demo.sh", "gitring-demo:1", d.name)
+	d.rename("deploy-examples/demo/config.yaml", "host: demo\n", "host: "+d.host+"\n")
+	d.rename("deploy-examples/demo/repo/"+d.app+"/compose.yaml", "gitring-demo:1", d.name)
+	return d
+}
+
+// newFleetDemo is a copy of the demo with three hosts, under names of its own.
+func newFleetDemo(t *testing.T) *demo {
+	t.Helper()
+	d := copyOfDemo(t, "demo-fleet.sh", func(host string) []string { return []string{host + "-canary-1", host + "-edge-1", host + "-edge-2"} })
+	const repo = "deploy-examples/demo/fleet/repo/"
+	for _, file := range []string{"scripts/demo-fleet.sh", repo + "gitring.yaml", repo + ".gitring/fleet.yaml"} {
+		d.rename(file, "demo-canary-", d.host+"-canary-")
+		d.rename(file, "demo-edge-", d.host+"-edge-")
+	}
+	d.rename("scripts/demo-fleet.sh", "${name#demo-}", "${name#"+d.host+"-}")
+	d.rename("scripts/demo-fleet.sh", "app=hello-", "app="+d.app+"-")
+	d.rename(repo+"gitring.yaml", "name: hello-", "name: "+d.app+"-")
+	d.rename("scripts/demo-fleet.sh", "gitring-demo-fleet:1", d.name)
+	d.rename(repo+"hello/compose.yaml", "gitring-demo-fleet:1", d.name)
+	return d
+}
+
+// copyOfDemo has what a script of a demo needs. What it makes on the engine is removed at the
+// end: all of some hosts, and the image.
+func copyOfDemo(t *testing.T, script string, made func(host string) []string) *demo {
+	t.Helper()
 	needDocker(t)
 	root, err := os.MkdirTemp("", "e2e-demo-")
 	require.NoError(t, err)
 	n := hosts.Add(1)
-	d := &demo{t: t, root: root, home: filepath.Join(root, "home"), host: hostName(n)}
+	d := &demo{t: t, root: root, script: script, home: filepath.Join(root, "home"), host: hostName(n)}
 	d.app = "hello" + strings.TrimPrefix(d.host, "e2e")
 	d.name = "gitring-e2e-" + d.app + ":1"
 	_, d.port, err = net.SplitHostPort(freePort(t))
@@ -61,8 +95,10 @@ func newDemo(t *testing.T) *demo {
 		if t.Failed() {
 			t.Logf("down:\n%s", out)
 		}
-		if err := local.clear("gitring.host=" + d.host); err != nil {
-			t.Errorf("cannot clean up: %v", err)
+		for _, host := range made(d.host) {
+			if err := local.clear("gitring.host=" + host); err != nil {
+				t.Errorf("cannot clean up: %v", err)
+			}
 		}
 		local.unload(d.name)
 		_ = os.RemoveAll(root)
@@ -77,14 +113,6 @@ func newDemo(t *testing.T) *demo {
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(root, "bin"), 0o755))
 	require.NoError(t, os.Symlink(binary, filepath.Join(root, "bin/gitring")))
-	repo := filepath.Join(root, "deploy-examples/demo/repo")
-	require.NoError(t, os.Rename(filepath.Join(repo, "hello"), filepath.Join(repo, d.app)))
-	d.rename("scripts/demo.sh", "label=gitring.host=demo", "label=gitring.host="+d.host)
-	d.rename("scripts/demo.sh", "label=gitring.app=hello", "label=gitring.app="+d.app)
-	d.rename("scripts/demo.sh", "/repo/hello/", "/repo/"+d.app+"/")
-	d.rename("scripts/demo.sh", "gitring-demo:1", d.name)
-	d.rename("deploy-examples/demo/config.yaml", "host: demo\n", "host: "+d.host+"\n")
-	d.rename("deploy-examples/demo/repo/"+d.app+"/compose.yaml", "gitring-demo:1", d.name)
 	return d
 }
 
@@ -102,8 +130,8 @@ func (d *demo) rename(file, from, to string) {
 
 // verb runs the script as make does.
 func (d *demo) verb(verb string) (code int, out string) {
-	cmd := exec.Command(filepath.Join(d.root, "scripts/demo.sh"), verb)
-	cmd.Env = append(bareEnviron(), "GITRING_DEMO_DIR="+d.home, "GITRING_DEMO_PORT="+d.port, "HOME="+d.root, "GOCACHE="+goEnv("GOCACHE"), "GOMODCACHE="+goEnv("GOMODCACHE"))
+	cmd := exec.Command(filepath.Join(d.root, "scripts", d.script), verb)
+	cmd.Env = append(bareEnviron(), "GITRING_DEMO_DIR="+d.home, "GITRING_DEMO_FLEET_DIR="+d.home, "GITRING_DEMO_PORT="+d.port, "HOME="+d.root, "GOCACHE="+goEnv("GOCACHE"), "GOMODCACHE="+goEnv("GOMODCACHE"))
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
