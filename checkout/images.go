@@ -43,6 +43,8 @@ type ImagesUpdated struct {
 	Commit  ring.SHA      `json:"commit,omitempty"`
 	Branch  string        `json:"branch,omitempty"` // the one pushed to
 	Pushed  bool          `json:"pushed"`
+	// Already is the newest commit of that branch, where it holds the same change: none is made.
+	Already ring.SHA `json:"already,omitempty"`
 	Diff    string        `json:"diff,omitempty"`
 }
 
@@ -519,6 +521,12 @@ func (u *ImagesUpdate) clean(ctx context.Context, names []string) error {
 // MakeCommit makes the commit, pushes it where that is asked for, and only then moves the
 // branch here. With a branch of its own, nothing here moves.
 func (u *ImagesUpdate) MakeCommit(ctx context.Context, tree string) error {
+	if u.ask.Branch != "" {
+		tip, err := u.holdsAlready(ctx, tree)
+		if u.Result.Already = tip; err != nil || tip != "" {
+			return err
+		}
+	}
 	sha, err := u.WriteCommit(ctx, u.commitOf(tree))
 	if err != nil {
 		return err
@@ -542,6 +550,31 @@ func (u *ImagesUpdate) MakeCommit(ctx context.Context, tree string) error {
 	}
 	u.Result.Commit, u.Result.Pushed = sha, u.ask.Push || u.ask.Branch != ""
 	return nil
+}
+
+// holdsAlready is the newest commit of the branch to push to, where each file that moves stands in
+// it as it stands in tree; "" where one does not, and where there is no such branch. The next
+// run of a bot finds the branch of the last one, which nobody has merged yet.
+func (u *ImagesUpdate) holdsAlready(ctx context.Context, tree string) (ring.SHA, error) {
+	out, err := u.Git(ctx, "ls-remote", u.Up.Remote, u.Up.Ref)
+	tip, _, _ := strings.Cut(out, "\t")
+	if err != nil || tip == "" {
+		return "", nil // what is wrong with the remote, the push says
+	}
+	if _, err := u.Git(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", u.Up.Remote, u.Up.Ref); err != nil {
+		return "", fmt.Errorf("cannot fetch %s of %s: %w", u.Up.Ref, u.Up.Remote, err)
+	}
+	args := []string{"--literal-pathspecs", "diff-tree", "-r", "--name-only", tip, tree, "--"}
+	for _, name := range slices.Sorted(maps.Keys(u.files)) {
+		if len(u.files[name].edits) > 0 {
+			args = append(args, name)
+		}
+	}
+	differ, err := u.Git(ctx, args...)
+	if err != nil || differ != "" {
+		return "", err
+	}
+	return ring.SHA(tip), nil
 }
 
 // maxSubject is how long the first line of a commit may be.

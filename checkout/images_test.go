@@ -424,6 +424,13 @@ func TestAnUpdateIsPushedToTheBranchOrToOneOfItsOwn(t *testing.T) {
 	require.Equal(t, string(u.Result.Commit), git(t, c, "ls-remote", remote, "refs/heads/image-updates")[:40])
 	git(t, c, "update-ref", "-d", "refs/remotes/origin/image-updates") // which git keeps of each push
 	require.Equal(t, before, stateOf(t, c), "the clone stays as it is")
+	made := u.Result.Commit
+	u, err = updated(t, c, "", ImageOptions{Branch: "image-updates"}, reg)
+	require.NoError(t, err, "the branch of the last run holds the same change")
+	require.Equal(t, made, u.Result.Already)
+	require.Empty(t, u.Result.Commit)
+	require.False(t, u.Result.Pushed)
+	require.Equal(t, before, stateOf(t, c))
 	reg.tags["acme/a"] = append(reg.tags["acme/a"], "1.2")
 	_, err = updated(t, c, "", ImageOptions{Branch: "image-updates"}, reg)
 	var said *exit.Failure

@@ -98,7 +98,7 @@ func canarySays(r *ring.RolloutStatus) string {
 	case c.Since.IsZero():
 		return fmt.Sprintf("step %d begins when all its instances serve", c.Step)
 	case c.Judged == 0:
-		return fmt.Sprintf("step %d, not judged yet: %s", c.Step, wording.Counted(int(c.Answers), "answer"))
+		return fmt.Sprintf("step %d, not judged yet: %s counted since it began", c.Step, wording.Counted(int(c.Answers), "answer"))
 	}
 	return fmt.Sprintf("step %d, judged in %s: %.1f %% errors, p99 %d ms", c.Step, wording.Counted(c.Judged, "window"), c.Errors, c.P99)
 }

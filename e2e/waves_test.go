@@ -148,7 +148,7 @@ func TestACommitGoesToTheCanaryFirstAndAFailureGoesNoFurther(t *testing.T) {
 	c.look()
 	c.stands("Held", "failed on "+c.canary.name+": ", "2")
 	for _, h := range c.others {
-		require.Regexp(t, "not ready within 3s.*; gitring approve "+bad[:7]+"$", h.status().Sources[0].Reason)
+		require.Regexp(t, "not ready within 3s.*; push a commit that mends it, or gitring approve "+bad[:7]+" lets it go on$", h.status().Sources[0].Reason)
 	}
 
 	// Version 1 completed on the others, so they wait for nobody: the canary is not ready yet.

@@ -17,7 +17,7 @@ func (t *Pass) conditionsOf(v *service, st *ring.ServiceStatus) []ring.Condition
 	for _, in := range v.instances {
 		row, ok := t.slotRow(v, in)
 		if ok && row.Instance == in.ID && row.Crashes >= loopCrashes {
-			out = append(out, ring.Condition{Type: ring.ConditionCrashLooping, Reason: say("slot %d crashed %d times, last exit code %d", in.Slot, row.Crashes, row.ExitCode), Since: row.Last.UTC(), Commit: in.Commit})
+			out = append(out, ring.Condition{Type: ring.ConditionCrashLooping, Reason: say("slot %d crashed %d times, last exit code %d", in.Slot, row.Crashes, row.ExitCode), Since: row.Last.UTC(), Commit: in.Commit, ExitCode: row.ExitCode})
 		}
 	}
 	if c, ok := t.contestedCondition(v.id); ok {

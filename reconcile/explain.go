@@ -430,7 +430,7 @@ func dependencyHint(why ring.Reason) string {
 // ruleOfWorker is the rest, in the order of the rules.
 func (e *explainer) ruleOfWorker(name string) (rule, next string) {
 	v := e.v
-	fix := say("push a commit that mends it (git revert works), or gitring retry %s --reason '…'", name)
+	fix := say("push a commit that mends it (git revert works, and may await approval), or gitring retry %s --reason '…'", name)
 	if v.failed != nil && v.failed.Code == ring.WhyProgramEnded {
 		fix += meantToEnd
 	}

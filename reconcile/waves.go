@@ -183,7 +183,7 @@ func (t *Pass) failedWave(src *Source, was string) ring.Reason {
 		return ring.Reason{}
 	}
 	says := cmp.Or(t.wordOf(src, host).Says, "no reason is given")
-	return ring.Reason{Code: ring.WhyWaveFailed, Says: say("failed on %s: %s; gitring approve %s", host, says, src.Next.Commit.Short())}
+	return ring.Reason{Code: ring.WhyWaveFailed, Says: say("failed on %s: %s; push a commit that mends it, or gitring approve %s lets it go on", host, says, src.Next.Commit.Short())}
 }
 
 // unreadyWave is the reason of a plan that waits for the word of hosts, the first of them named.

@@ -307,6 +307,8 @@ type Condition struct {
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since,omitzero"`
 	Commit SHA       `json:"commit,omitempty"`
+	// ExitCode is how the last run ended, of what crashes in a loop; 0 of all else.
+	ExitCode int `json:"exit_code,omitempty"`
 }
 
 // Phases of a rollout.

@@ -249,12 +249,17 @@ func reasonOf(sv *ring.ServiceStatus, terminal bool) string {
 		reason = barred(reason)
 	}
 	updated := updatedOf(sv)
+	done := sv.Updated
 	if terminal && updated == "" && rolling(sv) {
 		updated = fmt.Sprintf("%d of %d updated", sv.Wanted, sv.Wanted)
 	}
+	if updated != "" && sv.Ready < sv.Updated { // what is new serves only once it is ready
+		done = sv.Ready
+		updated += wording.When(sv.Ready == 0, ", none ready") + wording.When(sv.Ready > 0, fmt.Sprintf(", %d ready", sv.Ready))
+	}
 	if updated != "" {
 		if terminal {
-			updated = Bar(float64(min(sv.Updated, sv.Wanted))/float64(sv.Wanted)) + " " + updated
+			updated = Bar(float64(min(done, sv.Wanted))/float64(sv.Wanted)) + " " + updated
 		}
 		reason = strings.TrimSuffix(updated+"; "+reason, "; ")
 	}

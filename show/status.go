@@ -357,7 +357,7 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	var named []string
 	for _, c := range sv.Conditions {
 		if c.Type == ring.ConditionQuarantined {
-			hint = fmt.Sprintf("%s: push a commit that mends it (git revert works), or gitring retry %s", triedSays(sv), p.id())
+			hint = fmt.Sprintf("%s: push a commit that mends it (git revert works, and may await approval), or gitring retry %s", triedSays(sv), p.id())
 			if strings.HasSuffix(sv.Reason, "exited with code 0") {
 				hint += `; if it is meant to end, write restart: "no" in its file, which makes it a job`
 			}
@@ -398,7 +398,7 @@ func conditionTold(sv *ring.ServiceStatus, c *ring.Condition) bool {
 	if c.Type == ring.ConditionAvailable && tellsOfReady(sv) {
 		return true
 	}
-	if _, code, ok := strings.Cut(c.Reason, ", last exit code "); ok && c.Type == ring.ConditionCrashLooping && strings.HasSuffix(sv.Reason, "exited with code "+code) {
+	if c.Type == ring.ConditionCrashLooping && strings.HasSuffix(sv.Reason, fmt.Sprintf("exited with code %d", c.ExitCode)) {
 		return true
 	}
 	return strings.Contains(sv.Reason, c.Reason) || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
@@ -420,7 +420,7 @@ func showTag(s *screen.Screen, p place, now time.Time) {
 	if t.Error != "" {
 		why += wording.When(why != "", "; ") + t.Error
 	}
-	s.Line(2, " ", screen.Text(p.id()), screen.Painted("moving, asked "+screen.Age(t.Asked, now)+wording.When(why != "", ":"), screen.Dim), screen.Text(why))
+	s.Line(2, " ", screen.Text(p.id()), screen.Painted("its tag is followed, last asked "+screen.Age(t.Asked, now)+wording.When(why != "", ":"), screen.Dim), screen.Text(why))
 }
 
 // triedSays is what goes on with a version that failed. Where no other one can take its

@@ -102,7 +102,7 @@ func TestAFailureIsSaidOnce(t *testing.T) {
 		Rollout: &ring.RolloutStatus{Phase: ring.RolloutPaused, Code: ring.WhyRolloutFailed, Commit: "ab12cd3", Reason: says},
 		Conditions: []ring.Condition{
 			lacking,
-			{Type: ring.ConditionCrashLooping, Status: ring.ConditionTrue, Reason: "slot 1 crashed 17 times, last exit code 1"},
+			{Type: ring.ConditionCrashLooping, Status: ring.ConditionTrue, Reason: "slot 1 crashed 17 times", ExitCode: 1},
 			{Type: ring.ConditionQuarantined, Status: ring.ConditionTrue, Reason: says},
 		},
 		Instances: []ring.InstanceStatus{{Slot: 1, State: ring.SlotBackingOff, Restarts: 17}},
@@ -193,7 +193,7 @@ func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {
 		}}}}}, View{})
 		return s.String()
 	}
-	const mend = ": push a commit that mends it (git revert works), or gitring retry shop/web\n"
+	const mend = ": push a commit that mends it (git revert works, and may await approval), or gitring retry shop/web\n"
 	for _, state := range []string{ring.SlotBackingOff, ring.SlotCrashed} {
 		require.Contains(t, seen(ring.RolloutPaused, "1:new", state), "hint: it is started again after waits that grow, and its rollout goes no further"+mend)
 	}
@@ -308,7 +308,7 @@ func TestAStatusSaysOfATagThatItMovesAndWhatItWaitsFor(t *testing.T) {
 		Status(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{service}}}}}}, View{Now: now})
 		return s.String()
 	}
-	require.Contains(t, shown(ring.TagStatus{Image: "nginx:1", Asked: now.Add(-3 * time.Hour)}), "web/web moving, asked 3h ago\n")
+	require.Contains(t, shown(ring.TagStatus{Image: "nginx:1", Asked: now.Add(-3 * time.Hour)}), "web/web its tag is followed, last asked 3h ago\n")
 	waits := shown(ring.TagStatus{Asked: now.Add(-3 * time.Hour), Digest: "sha256:5e6f7a8b9c0d", Seen: now.Add(-5 * time.Hour), Waits: "is young", Until: now})
 	require.Contains(t, waits, "asked 3h ago: means ")
 	require.Contains(t, waits, "5e6f7a8b")
@@ -325,4 +325,17 @@ func TestAnAppThatIsNotInForceYetIsToldAsThat(t *testing.T) {
 	}
 	require.Contains(t, says(ring.AppStatus{Name: "clock", Health: ring.Unknown}), "  clock: nothing of it is in force yet\n")
 	require.Contains(t, says(ring.AppStatus{Name: "clock", Health: ring.Unknown, Reason: "its engine is away"}), "  clock Unknown: its engine is away\n")
+}
+
+// What is new and answers 503 is updated, and not ready: both are said, and the bar is not full.
+func TestAnUpdateThatIsNotReadyIsNoFullBar(t *testing.T) {
+	sv := ring.ServiceStatus{
+		Name: "web", Kind: ring.Worker, Phase: ring.PhaseProgressing, Wanted: 1, Updated: 1, Reason: "0/1 ready; slot 1 not ready: readiness check up: 503",
+		Rollout: &ring.RolloutStatus{Phase: ring.RolloutProgressing},
+	}
+	require.Equal(t, "[----------] 1 of 1 updated, none ready; slot 1 not ready: readiness check up: 503", reasonOf(&sv, true))
+	sv.Wanted, sv.Updated, sv.Ready = 4, 4, 2
+	require.Regexp(t, `^\[#####-----\] 4 of 4 updated, 2 ready; `, reasonOf(&sv, true))
+	sv.Updated, sv.Ready = 1, 3
+	require.Regexp(t, `^\[##--------\] 1 of 4 updated; `, reasonOf(&sv, true), "those of before are ready")
 }

@@ -311,6 +311,9 @@ func (a *asking) app(app *ring.AppStatus) *appView {
 	v.Overrides = a.overrides(app.Name)
 	var once said
 	for i := range app.Services {
+		if isFoldedFront(app, &app.Services[i]) {
+			continue
+		}
 		sv := a.service(app.Name, &app.Services[i])
 		once.say(sv.Reason)
 		v.Services = append(v.Services, sv)
@@ -321,6 +324,18 @@ func (a *asking) app(app *ring.AppStatus) *appView {
 	v.Reason = once.tell(app.Reason)
 	slices.SortStableFunc(v.Services, func(x, y *serviceView) int { return cmp.Compare(x.Mark.Rank, y.Mark.Rank) })
 	return v
+}
+
+// isFoldedFront reports whether a service is the front of one that the page has, and says no more
+// than that one: it is no service of the person's. What is wrong with it has a row.
+func isFoldedFront(app *ring.AppStatus, sv *ring.ServiceStatus) bool {
+	name, is := strings.CutSuffix(sv.Name, ring.FrontSuffix)
+	i := slices.IndexFunc(app.Services, func(s ring.ServiceStatus) bool { return s.Name == name })
+	if !is || i < 0 || app.Services[i].Front == nil {
+		return false
+	}
+	own, behind := serviceMark(sv), serviceMark(&app.Services[i])
+	return own.Tone == toneGood || own.Tone != toneBad && own.Rank >= behind.Rank
 }
 
 // overrides are those that stand on an app or on a service of it; all for "".

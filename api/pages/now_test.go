@@ -226,3 +226,18 @@ func TestOnlyWhatDidSomethingCanBeReverted(t *testing.T) {
 	require.NotContains(t, page, "git revert 5d0c7be")
 	require.Contains(t, page, "git revert "+shaNow.Short())
 }
+
+// A front is gitring's, not the person's: it has no row beside its service, unless it is what is wrong.
+func TestAFrontHasARowOnlyWhereItIsWrong(t *testing.T) {
+	front := ring.ServiceStatus{Name: "web" + ring.FrontSuffix, Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1}
+	web := ring.ServiceStatus{Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Front: &ring.FrontStatus{Phase: ring.FrontServes}}
+	own := ring.ServiceStatus{Name: "mail" + ring.FrontSuffix, Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1}
+	app := ring.AppStatus{Name: "shop", Services: []ring.ServiceStatus{web, front, own}}
+	require.False(t, isFoldedFront(&app, &app.Services[0]))
+	require.True(t, isFoldedFront(&app, &app.Services[1]))
+	require.False(t, isFoldedFront(&app, &app.Services[2]), "a service of that name stands before nothing")
+	app.Services[1].Phase = ring.PhaseDegraded
+	require.False(t, isFoldedFront(&app, &app.Services[1]), "it is what is wrong")
+	app.Services[0].Phase = ring.PhaseDegraded
+	require.False(t, isFoldedFront(&app, &app.Services[1]), "it is wrong, too")
+}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/show"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -107,6 +110,8 @@ func (g *globals) toldImages(u *checkout.ImagesUpdate, newer bool) error {
 	switch {
 	case g.machine():
 		return g.encode(u.Result)
+	case u.Result.Already != "":
+		g.notice("%s holds this change already, at %s: no commit was made", u.Result.Branch, u.Result.Already.Short())
 	case u.Result.Commit != "":
 		return g.madeCommit(u.Result.Commit, u.Result.Pushed, u.Up)
 	case !newer && u.Failed() == 0:
@@ -143,7 +148,7 @@ func (g *globals) tagReader() (*runtime.TagReader, error) {
 // showImageUpdates shows the diff, and what stays as it is.
 func (g *globals) showImageUpdates(r *checkout.ImagesUpdated) error {
 	s := g.screen()
-	s.Quote(0, r.Diff)
+	s.Quote(0, fittingDiff(r.Diff, s.LineWidth(), g.output == "wide"))
 	if r.Diff != "" {
 		s.Gap()
 	}
@@ -156,4 +161,22 @@ func (g *globals) showImageUpdates(r *checkout.ImagesUpdated) error {
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err
+}
+
+// wholeDigest is one that a line of a diff names.
+var wholeDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+
+// fittingDiff has digests short in lines that a terminal of that width would break within them.
+func fittingDiff(diff string, width int, wide bool) string {
+	if width == 0 || wide {
+		return diff
+	}
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > width {
+			line = wholeDigest.ReplaceAllStringFunc(line, func(d string) string { return show.Digest(d, false) + "…" })
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }

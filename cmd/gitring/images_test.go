@@ -107,3 +107,13 @@ func TestImagesUpdateAsAPersonRunsIt(t *testing.T) {
 		require.Equal(t, exit.Usage, code, wrong)
 	}
 }
+
+// A digest is wider than a terminal, and is not broken in two: its first digits are shown.
+func TestADiffBreaksNoDigest(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
+	diff := "-    image: nginx:1.27@" + digest + "\n+    image: nginx:1.28\n"
+	require.Equal(t, "-    image: nginx:1.27@sha256:0123456789ab…\n+    image: nginx:1.28\n", fittingDiff(diff, 80, false))
+	require.Equal(t, diff, fittingDiff(diff, 120, false), "it has room")
+	require.Equal(t, diff, fittingDiff(diff, 80, true))
+	require.Equal(t, diff, fittingDiff(diff, 0, false), "no terminal")
+}

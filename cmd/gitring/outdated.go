@@ -85,7 +85,7 @@ func showTags(s *screen.Screen, images []api.ImageNow, wide bool) {
 			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(named(i.Image, wide)), tags, screen.Text(cmp.Or(i.TagsReason, i.Reason)),
 		})
 	}
-	s.Table(0, []string{"SERVICE", "NEWER", "IMAGE", "NEWER TAGS", "REASON"}, rows)
+	s.Table(0, []string{"SERVICE", "TAG MOVED", "IMAGE", "NEWER TAGS", "REASON"}, rows)
 }
 
 // named is an image without the digest that its commit names beside a tag: that is PINNED, and two

@@ -116,7 +116,7 @@ func fullStatus() ring.Status {
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401", Unconfined: "ports (r)",
 			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Code: ring.WhyAppRefused, On: "web/web",
 			Doubts: []string{"d"}, Next: &ring.Next{Commit: sha, Reason: "r", Code: ring.WhyImagePending, On: "web/web"}, Refusal: refusal,
-			Conditions: []ring.Condition{{Type: ring.ConditionOld, Status: ring.ConditionTrue, Reason: "r", Since: at, Commit: sha}},
+			Conditions: []ring.Condition{{Type: ring.ConditionOld, Status: ring.ConditionTrue, Reason: "r", Since: at, Commit: sha, ExitCode: 1}},
 			Apps: []ring.AppStatus{{
 				Name: "web", Health: ring.Healthy, Commit: sha, Reason: "r", Code: ring.WhyAppRefused, On: "web/web", Refusal: refusal, Notes: []string{"n"}, Powers: []string{"p"},
 				Services: []ring.ServiceStatus{{
@@ -128,7 +128,7 @@ func fullStatus() ring.Status {
 					Running:   sha, Image: "nginx:1.27", Digest: "sha256:1", Ports: []string{"8080:80/tcp"},
 					Tag:        &ring.TagStatus{Image: "nginx:1.27", Policy: "daily", Asked: at, Digest: "sha256:2", Seen: at, Waits: "r", Until: at, Error: "r"},
 					Front:      &ring.FrontStatus{Phase: ring.FrontServes, Ports: []string{"8080/tcp"}, Generation: 4, Build: "sha256:1", Connections: 5, Queued: 6, QueuedSince: at},
-					Conditions: []ring.Condition{{Type: ring.ConditionCrashLooping, Status: ring.ConditionTrue, Reason: "r", Since: at, Commit: sha}},
+					Conditions: []ring.Condition{{Type: ring.ConditionCrashLooping, Status: ring.ConditionTrue, Reason: "r", Since: at, Commit: sha, ExitCode: 1}},
 				}},
 			}},
 		}},

@@ -24,9 +24,10 @@ func syncCmd(g *globals) *cobra.Command {
 		Use:   "sync [source]",
 		Short: "Look at the remote now",
 		Long: "sync asks the daemon to fetch a source, or all of them. With --wait it follows\n" +
-			"what comes of it and exits by the outcome: 0 converged, 6 a rollout failed or was\n" +
-			"restored, 7 refused, 8 timed out, 9 held, paused or awaiting approval. It gives up\n" +
-			"after --timeout, and tells what it still waited for; the daemon goes on.",
+			"what comes of it and exits by the outcome: 6 a rollout failed or was restored, 7\n" +
+			"refused, 9 held, paused or awaiting approval, 0 converged. The first that applies\n" +
+			"counts: while a failed version stands, a mend that awaits approval still exits 6.\n" +
+			"8 is that it gave up after --timeout, and tells what it waited for; the daemon goes on.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			source := strings.Join(given, "")

@@ -294,6 +294,7 @@ func showCanary(s *screen.Screen, c *api.CanaryNow) {
 		return
 	}
 	s.Line(2, " ", screen.Text("canary"), screen.Text(show.Bar(float64(c.Weight)/100)), screen.Text(fmt.Sprintf("%d%%", c.Weight)), screen.Text(c.Says))
+	s.Line(4, "", screen.Painted("since the front's proxy began, which may be longer than the step:", screen.Dim))
 	s.Table(4, []string{"SET", "REQUESTS", "ERRORS", "P50", "P99", ""}, [][]screen.Word{setRow(ring.SetStable, c.Stable), setRow(ring.SetCanary, c.Canary)})
 }
 
