@@ -86,14 +86,19 @@ test: export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
 # A compiler ends before its garbage matters: collecting less is a fifth less work. What
 # is tested collects as it does elsewhere.
 test: export GOGC = 300
-test: GOTEST = $(AGAIN) go test -exec 'env -u GOGC' -vet=off -count=1
+test test-beside: GOTEST = $(AGAIN) go test -exec 'env -u GOGC' -vet=off -count=1
 test: front engine sops ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./... # all that go test would ask, and more: so it need not
-	@scripts/race.sh
-	@cd tools/release && $(AGAIN) go test -count=1 ./...
+	@GITRING_ENGINE_TESTS=1 scripts/beside.sh $(MAKE) -s test-beside AGAIN='$(AGAIN)' -- $(GOTEST) -p $(PARALLEL) -timeout 40m $(LONGEST) ./...
+
+.PHONY: test-beside
+# What make test runs beside its packages, which wait for the engine and for each other: a
+# browser waits, too.
+test-beside:
 	@scripts/browser.sh $(GOTEST) -timeout 10m ./api/pages/browsertest
-	@GITRING_ENGINE_TESTS=1 $(GOTEST) -p $(PARALLEL) -timeout 40m $(LONGEST) ./...
+	@cd tools/release && $(AGAIN) go test -count=1 ./...
+	@AGAIN='$(AGAIN)' scripts/race.sh
 
 .PHONY: screenshots
 screenshots: front ## docs/images, a picture of each page of the dashboard; SHOTS=folder for all of them

@@ -45,7 +45,7 @@ type ImagesUpdated struct {
 	Pushed  bool          `json:"pushed"`
 	// Already is the newest commit of that branch, where it holds the same change: none is made.
 	Already ring.SHA `json:"already,omitempty"`
-	Diff    string        `json:"diff,omitempty"`
+	Diff    string   `json:"diff,omitempty"`
 }
 
 // ImageUpdate is one text that was changed.

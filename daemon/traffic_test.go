@@ -79,10 +79,10 @@ func TestTheLineOfACanaryHasItsJudgement(t *testing.T) {
 	since := ring.CanaryStatus{}.Since.AddDate(2026, 0, 0)
 	for want, r := range map[string]*ring.RolloutStatus{
 		"1/2 ready": {Reason: "1/2 ready"},
-		"step 1 begins when all its instances serve":             {Reason: "x", Canary: &ring.CanaryStatus{Step: 1}},
-		"step 1, not judged yet: 1 answer counted since it began":                       {Reason: "x", Canary: &ring.CanaryStatus{Step: 1, Since: since, Answers: 1}},
-		"step 2, judged in 3 windows: 0.5 % errors, p99 50 ms":   {Reason: "x", Canary: &ring.CanaryStatus{Step: 2, Since: since, Answers: 200, Errors: 0.5, P99: 50, Judged: 3}},
-		"step 1 at 10 % waits for a person; gitring rollout ...": {Reason: "step 1 at 10 % waits for a person; gitring rollout ...", Code: ring.WhyAwaitingPromote, Canary: &ring.CanaryStatus{Step: 1, Since: since}},
+		"step 1 begins when all its instances serve":              {Reason: "x", Canary: &ring.CanaryStatus{Step: 1}},
+		"step 1, not judged yet: 1 answer counted since it began": {Reason: "x", Canary: &ring.CanaryStatus{Step: 1, Since: since, Answers: 1}},
+		"step 2, judged in 3 windows: 0.5 % errors, p99 50 ms":    {Reason: "x", Canary: &ring.CanaryStatus{Step: 2, Since: since, Answers: 200, Errors: 0.5, P99: 50, Judged: 3}},
+		"step 1 at 10 % waits for a person; gitring rollout ...":  {Reason: "step 1 at 10 % waits for a person; gitring rollout ...", Code: ring.WhyAwaitingPromote, Canary: &ring.CanaryStatus{Step: 1, Since: since}},
 	} {
 		require.Equal(t, want, canarySays(r))
 	}
