@@ -281,7 +281,7 @@ func (s *contentStore) withValues() (map[string]bool, error) {
 	if opened == nil {
 		opened = map[string]bool{}
 	}
-	for _, p := range []store.Place{s.places.disk, s.places.memory} {
+	for _, p := range []store.Place{s.places.disk, s.places.memory} { // not before: see elsewhere
 		if p == (store.Place{}) {
 			continue
 		}
@@ -392,30 +392,62 @@ func macsOfApp(app *ring.App, macs map[string]bool) {
 	}
 }
 
+// pruneElsewhere removes the copies that lie where at_rest was before, as soon as no container
+// mounts them from there.
+func (s *contentStore) pruneElsewhere(ctx context.Context) (again bool, err error) {
+	copies, err := s.places.elsewhere()
+	if err != nil || len(copies) == 0 {
+		return false, err
+	}
+	mounted, err := s.mounted(ctx)
+	if err != nil {
+		return true, err
+	}
+	var all []error
+	for dir, at := range copies {
+		hash := filepath.Base(dir)
+		newer := filepath.Join(s.places.disk.Dir(), hash)
+		if at == s.places.disk {
+			newer = filepath.Join(s.places.memory.Dir(), hash)
+		}
+		// Where the path of a mount is neither, the folder has another name for the engine.
+		if mounted[dir] || mounted[hash] && !mounted[newer] {
+			again = true
+			continue
+		}
+		all = append(all, at.Remove(hash))
+	}
+	return again, errors.Join(all...)
+}
+
 // pruneOpened removes the contents that hold a value of the host as soon as no
 // container mounts them and no plan needs them. again reports whether it has to be
 // asked again although no fact changes: a container still mounts one that no plan needs.
 func (s *contentStore) pruneOpened(ctx context.Context) (again bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	again, err = s.pruneElsewhere(ctx)
+	if err != nil {
+		return true, err
+	}
 	opened, err := s.withValues()
 	if err != nil || len(opened) == 0 {
-		return false, err
+		return again, err
 	}
 	facts, err := s.store.Facts(ctx)
 	if err != nil {
-		return false, err
+		return again, err
 	}
 	legacy, err := s.store.OpenedContents()
 	if err != nil {
-		return false, err
+		return again, err
 	}
 	named := s.named(&facts, opened)
 	maps.DeleteFunc(opened, func(hash string, _ bool) bool { return named[hash] })
 	// What an earlier release wrote among the others has its place elsewhere by now.
 	maps.DeleteFunc(legacy, func(hash string, _ bool) bool { return !s.places.disk.Has(hash) })
 	if len(opened)+len(legacy) == 0 {
-		return false, nil
+		return again, nil
 	}
 	mounted, err := s.mounted(ctx)
 	if err != nil {

@@ -394,6 +394,13 @@ func probeSecrets(cfg *config.Config) doctor.Secrets {
 		f.Others = err == nil && st.Mode().Perm()&secrets.ClosedTo(path) != 0
 		s.Keys = append(s.Keys, f)
 	}
+	if !s.Memory && claimedBy(s.Dir, cfg.State) {
+		left, err := store.PlaceAt(s.Dir).Hashes()
+		if err != nil {
+			s.Asked = answer(err)
+		}
+		s.Before = len(left)
+	}
 	if s.Memory && len(s.Keys) > 0 {
 		s.Swap = probeSwap(s.Dir)
 	}

@@ -112,6 +112,14 @@ func (l *placedList) has(hash string) bool {
 	return ok
 }
 
+// inMemory reports whether a content of the list lies in memory.
+func (l *placedList) inMemory(hash string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ok := l.all[hash]
+	return ok && !c.Disk
+}
+
 // spare has contents placed no more that are not kept. They stay in the list.
 func (l *placedList) spare(kept func(hash string) bool) error {
 	l.mu.Lock()
@@ -214,6 +222,7 @@ func macsIn(text string, macs map[string]bool) {
 type places struct {
 	disk   store.Place
 	memory store.Place // zero where at_rest is disk
+	before store.Place // in memory too: where at_rest is disk now, and once was not
 	list   *placedList
 }
 
@@ -235,6 +244,12 @@ func atRest(c *config.Config) string {
 	return config.AtRestDisk
 }
 
+// unplaced reports whether files with secrets lie in memory and nothing places them there
+// before the engine starts.
+func (d *Daemon) unplaced() bool {
+	return d.cfg.Secrets.Used() && atRest(d.cfg) == config.AtRestMemory && !unitEnabled()
+}
+
 // unitEnabled reports whether files with secrets are placed before the engine starts.
 func unitEnabled() bool {
 	return slices.ContainsFunc(unitLinks, func(link string) bool {
@@ -253,6 +268,8 @@ func newPlaces(c *config.Config, kept *cipherStore) (p places, err error) {
 	p.disk = store.PlaceAt(secretsOnDisk(c.State))
 	if atRest(c) == config.AtRestMemory && c.Secrets.Used() {
 		p.memory = store.PlaceAt(c.Secrets.Dir)
+	} else if claimedBy(c.Secrets.Dir, c.State) {
+		p.before = store.PlaceAt(c.Secrets.Dir)
 	}
 	p.list, err = openPlacedList(listOf(c.State), kept)
 	return p, err
@@ -287,6 +304,12 @@ func (p places) ready() error {
 // claimFile says whose a folder of secrets is: it holds the path of a state directory. The
 // daemon removes what none of its plans names, and may not do so to that of another one.
 const claimFile = ".state"
+
+// claimedBy reports whether a folder of secrets is that of a state directory.
+func claimedBy(dir, state string) bool {
+	of, err := os.ReadFile(filepath.Join(dir, claimFile))
+	return err == nil && string(of) == state
+}
 
 func claim(dir, state string) error {
 	name := filepath.Join(dir, claimFile)
@@ -339,6 +362,27 @@ func (p places) of(c ring.Content) store.Place {
 		return p.memory
 	}
 	return p.disk
+}
+
+// elsewhere are copies of contents that lie where at_rest had them before it was changed, by
+// their folders. Containers that were made before still mount them.
+func (p places) elsewhere() (map[string]store.Place, error) {
+	out := map[string]store.Place{}
+	for _, at := range []store.Place{p.disk, p.before} {
+		if at == (store.Place{}) || at == p.disk && (p.memory == (store.Place{}) || p.list == nil) {
+			continue
+		}
+		hashes, err := at.Hashes()
+		if err != nil {
+			return nil, err
+		}
+		for _, hash := range hashes {
+			if at == p.before || p.list.inMemory(hash) {
+				out[filepath.Join(at.Dir(), hash)] = at
+			}
+		}
+	}
+	return out, nil
 }
 
 // hasValues reports whether a file of a content has a value sealed in it.

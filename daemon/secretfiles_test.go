@@ -553,7 +553,16 @@ func TestAfterARebootTheFilesAreThereBeforeTheEngineStarts(t *testing.T) {
 		"shop/conf/a.conf":   file("plain"),
 		"shop/conf/b.enc.js": sealedFile(encrypt(t, secrets.JSON, `{"a": "`+canary+`"}`, keys.recipient)),
 	}
-	web, _ := h.app(h.look(older, tree), "shop").Service("web")
+	was := unitLinks
+	t.Cleanup(func() { unitLinks = was })
+	link := filepath.Join(dir, "gitring-secrets.service")
+	unitLinks = []string{link}
+	const note = "files of shop/web: they are in memory, and after a reboot without gitring it does not start; systemctl enable gitring-secrets places them first"
+	require.Contains(t, h.app(h.look(older, tree), "shop").Notes, note)
+	require.NoError(t, os.Symlink("/usr/lib/systemd/system/gitring-secrets.service", link))
+	app := h.app(h.look(nextSHA, tree), "shop")
+	require.NotContains(t, app.Notes, note)
+	web, _ := app.Service("web")
 	at := h.d.contentStore.at(web.Spec.Mounts[0].Source)
 	require.True(t, strings.HasPrefix(at, dir), at)
 	st, err := os.Stat(h.d.cfg.Secrets.Dir)

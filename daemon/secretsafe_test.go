@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -68,6 +69,65 @@ func TestAStartPlacesNoValueThatWasReplaced(t *testing.T) {
 	require.NoDirExists(t, h.d.contentStore.at(web1.Spec.Mounts[0].Source))
 	require.Equal(t, canary+"2", h.mountedAt(web2, "/run/secrets/tls"))
 	require.Equal(t, canary+"1", h.mountedAt(func() ring.Service { h.look(older, tree(canary+"1")); return web1 }(), "/run/secrets/tls"), "an undo writes it again")
+}
+
+// A container goes on with the files that it was made with, wherever at_rest had them then.
+// Once none mounts them from there, the values are where at_rest says, and nowhere else.
+func TestAValueDoesNotStayWhereAtRestHadItBefore(t *testing.T) {
+	if is, err := inMemory("/dev/shm"); err != nil || !is {
+		t.Skip("needs /dev/shm on a memory file system")
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "gitring-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	memory := filepath.Join(dir, "secrets")
+	h.d.cfg.Secrets.Dir = memory
+	tree := fstest.MapFS{
+		"shop/compose.yaml": file(oneSecretCompose),
+		"shop/db.enc.env":   sealedFile(encrypt(t, secrets.Env, "PASSWORD=x\n", keys.recipient)),
+		"shop/tls.enc":      sealedFile(encrypt(t, secrets.Binary, canary, keys.recipient)),
+	}
+	to := func(atRest string) (at, hash string) {
+		h.d.cfg.Secrets.AtRest = atRest
+		h.restart()
+		require.NoError(t, h.d.placeSecrets(t.Context()))
+		app := h.app(h.look(older, tree), "shop")
+		h.d.contentStore.taken("prod")
+		require.NoError(t, h.d.store.Record(t.Context(), []ring.Fact{ring.InForce{App: *app}}, nil))
+		web, _ := app.Service("web")
+		hash = web.Spec.Mounts[0].Source
+		return h.d.contentStore.at(hash), hash
+	}
+	pruned := func(mounted ...string) (again bool) {
+		h.d.contentStore.mounted = func(context.Context) (map[string]bool, error) {
+			all := map[string]bool{}
+			for _, m := range mounted {
+				all[m], all[filepath.Base(m)] = true, true
+			}
+			return all, nil
+		}
+		again, err := h.d.contentStore.pruneOpened(t.Context())
+		require.NoError(t, err)
+		return again
+	}
+	was, hash := to(config.AtRestDisk)
+	for _, other := range []string{config.AtRestMemory, config.AtRestDisk} {
+		now, _ := to(other)
+		require.NotEqual(t, was, now)
+		require.Equal(t, other == config.AtRestMemory, strings.HasPrefix(now, memory))
+		require.True(t, pruned(was), "it is asked again as long as a container mounts it")
+		require.DirExists(t, was)
+		require.Equal(t, map[bool]int{true: 0, false: 1}[other == config.AtRestMemory], probeSecrets(h.d.cfg).Before)
+		require.True(t, pruned("/another/name/for/it/"+hash), "it may be the same folder by another name")
+		require.DirExists(t, was)
+		require.False(t, pruned(now))
+		require.NoDirExists(t, was)
+		require.DirExists(t, now)
+		was = now
+	}
+	require.Zero(t, probeSecrets(h.d.cfg).Before)
 }
 
 // A plan that is read, and not in force yet, may be pruned beside; and an app that the policy

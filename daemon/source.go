@@ -281,7 +281,7 @@ func (f *follower) here(v HostValues) manifest.Settings {
 	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
 	s.Traffic.Never = f.d.noFronts.said(time.Now())
 	s.Denied = f.d.judge.Denies
-	s.NoChown = !mayChown()
+	s.NoChown, s.Unplaced = !mayChown(), f.d.unplaced()
 	limited := f.d.ledger.limited(f.settings.Source)
 	if f.d.secrets != nil {
 		s.Secrets, s.SecretsPrint = openerFor{secretFiles: f.d.secrets, source: f.settings.Source, limited: limited, opened: &[]openedFile{}}, f.d.secrets.print(limited)

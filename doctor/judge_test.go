@@ -143,6 +143,7 @@ func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 		{"a key file that others may read", func(s *Seen) { s.Secrets.Keys[0].Others = true }, "secrets: key files", Fail, "others may read or write /etc/gitring/age.key"},
 		{"a key file that cannot be looked at", func(s *Seen) { s.Secrets.Keys[0].Err = "permission denied" }, "secrets: key files", Skip, "/etc/gitring/age.key"},
 		{"files in memory that nothing places at boot", func(s *Seen) { s.Secrets.Unit = false }, "secrets: reboot", Warn, "after a reboot without gitring"},
+		{"files that containers of before have in memory", func(s *Seen) { s.Secrets.Memory, s.Secrets.Before = false, 2 }, "secrets: reboot", Warn, "mount 2 of the folders in /run/gitring/secrets, which a reboot empties"},
 		{"a swap that takes secrets", func(s *Seen) { s.Secrets.Swap.On = true }, "secrets: swap", Warn, "/run/gitring/secrets"},
 		{"a swap that nobody can tell of", func(s *Seen) { s.Secrets.Swap.Asked = away }, "secrets: swap", Skip, "no answer within 5s"},
 		{"a clock that nothing keeps", func(s *Seen) { s.Clock.Synced = false }, "clock: synchronised", Warn, "nothing keeps it"},

@@ -53,6 +53,10 @@ func secretRebootCheck(s *Secrets) Check {
 	case s.Memory:
 		return c.is(OK, "", "gitring-secrets.service places the files before the engine starts")
 	}
+	if s.Before > 0 {
+		return c.is(Warn, "gitring restart <app/service> makes their containers anew, on the files that lie on the disk",
+			"containers of before mount %d of the folders in %s, which a reboot empties", s.Before, s.Dir)
+	}
 	return c.is(OK, "", "the files lie on the disk")
 }
 

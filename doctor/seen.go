@@ -114,6 +114,7 @@ type Secrets struct {
 	Dir    string // of files in memory
 	Memory bool   // files lie there, and not on the disk
 	Unit   bool   // they are placed there before the engine starts
+	Before int    // folders of them that containers mount there, although they are to lie on the disk
 	Swap   Swap
 	Keys   []KeyFile
 }

@@ -381,6 +381,27 @@ func (b *builderOf) noteSecrets(s *ring.Service) {
 	if _, is := secretIn(strings.Join(words, " ")); is {
 		b.noteOnce(fmt.Sprintf("command of %s/%s: every user of the host sees it in ps", b.name, s.Name))
 	}
+	if b.settings.Unplaced && slices.ContainsFunc(s.Spec.Mounts, b.mountsSecret) {
+		b.noteOnce(fmt.Sprintf("files of %s/%s: they are in memory, and after a reboot without gitring it does not start; systemctl enable gitring-secrets places them first", b.name, s.Name))
+	}
+}
+
+// mountsSecret reports whether a mount holds a value of an encrypted file or of a provider.
+func (b *builderOf) mountsSecret(m ring.Mount) bool {
+	if m.Kind != ring.MountContent {
+		return false
+	}
+	return slices.ContainsFunc(b.contents[m.Source].Files, func(f ring.ContentFile) bool {
+		if !f.Sealed {
+			return false
+		}
+		body, err := f.Read()
+		if err != nil {
+			return false // told where it is written
+		}
+		_, is := secretIn(string(body))
+		return is
+	})
 }
 
 func beginsWithAny(name string, all []string) bool {

@@ -60,7 +60,10 @@ type Settings struct {
 	SecretsPrint string
 	// NoChown says that the daemon may not give a file to another user.
 	NoChown bool
-	Limits  Limits
+	// Unplaced says that files with values lie in memory, and that nothing places them there
+	// before the engine starts its containers.
+	Unplaced bool
+	Limits   Limits
 
 	// ran is told, in tests, of each run of compose-go: over how many services.
 	ran func(services int)
@@ -321,6 +324,7 @@ func settle(plan *ring.Plan, outcomes []outcome, s *Settings) {
 	collisions(outcomes, s.Held, denies)
 	folders(outcomes)
 	oneOwner(outcomes, s.Held, denies)
+	boundAsks(outcomes, s.Names)
 	for _, o := range outcomes {
 		if len(o.asks) > 0 {
 			plan.Ask(o.name, o.asks)

@@ -1,7 +1,10 @@
 package manifest
 
 import (
+	"cmp"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -31,6 +34,42 @@ const secretsKey = "secrets"
 
 // mostProvided is how many values of providers an app may name: each is a call on the host.
 const mostProvided = 128
+
+// mostProvidedOfAll is how many the apps of one commit may name together.
+const mostProvidedOfAll = 1024
+
+// boundAsks refuses apps that name more values of providers than are left for them, and has
+// nobody asked for these. Apps that have their names already come first, and of the others
+// those that name few: so who may write some folders cannot keep the apps of others waiting.
+func boundAsks(outcomes []outcome, names map[string]string) {
+	var asking []int
+	for i, o := range outcomes {
+		if len(o.asks) > 0 {
+			asking = append(asking, i)
+		}
+	}
+	has := func(o *outcome) int {
+		if folder, ok := names[o.name]; ok && folder == path.Clean(o.path) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(asking, func(i, j int) int {
+		a, b := &outcomes[i], &outcomes[j]
+		return cmp.Or(cmp.Compare(has(a), has(b)), cmp.Compare(len(a.asks), len(b.asks)), cmp.Compare(a.path, b.path))
+	})
+	left := mostProvidedOfAll
+	for _, i := range asking {
+		o := &outcomes[i]
+		if len(o.asks) <= left {
+			left -= len(o.asks)
+			continue
+		}
+		o.faults.add(ring.BadValue, o.at, "put several values into one reference, or give some apps a source of their own",
+			"the apps of this commit name more than %d values of providers in x-gitring.secrets, and app %s comes after the others", mostProvidedOfAll, o.name)
+		o.asks, o.awaits = nil, nil
+	}
+}
 
 // variableName is what Compose takes as one.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

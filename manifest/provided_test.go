@@ -29,3 +29,38 @@ func TestAnAppNamesABoundedNumberOfValuesOfProviders(t *testing.T) {
 		require.Contains(t, r.Refusals[0].Says, "x-gitring.secrets names more than 128 values")
 	}
 }
+
+// The apps of a commit are bounded together: many folders are not many times the calls. An
+// app that was there before is not what gives way.
+func TestTheAppsOfACommitNameABoundedNumberOfValuesTogether(t *testing.T) {
+	files := map[string]string{}
+	asking := func(app string, n int) {
+		var file strings.Builder
+		file.WriteString("services: {web: {image: nginx}}\nx-gitring:\n  secrets:\n")
+		for i := range n {
+			fmt.Fprintf(&file, "    V%d: vault:secret/%s/v%d\n", i, app, i)
+		}
+		files[app+"/compose.yaml"] = file.String()
+	}
+	asking("was", 128)
+	asking("few", 3)
+	for i := range 8 {
+		asking(fmt.Sprintf("new%d", i), 120)
+	}
+	s := settings()
+	s.Names = map[string]string{"was": "was"}
+	r := Look(repo(files), s)
+	refused := map[string]bool{}
+	for app, why := range r.Plan.Refused {
+		refused[app] = true
+		require.Equal(t, ring.BadValue, why.Code)
+		require.Contains(t, why.Says, "the apps of this commit name more than 1024 values of providers in x-gitring.secrets, and app "+app+" comes after the others")
+		require.Empty(t, r.Plan.Asks[app], "nobody is asked for what is refused")
+	}
+	require.Equal(t, map[string]bool{"new7": true}, refused)
+	all := 0
+	for _, asks := range r.Plan.Asks {
+		all += len(asks)
+	}
+	require.Equal(t, 128+3+7*120, all)
+}

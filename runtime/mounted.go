@@ -14,7 +14,8 @@ import (
 
 // Mounted are the contents that containers of any gitring mount, by hash,
 // running or not: one that is stopped needs them to start again, with or
-// without us. It may name more than that, never less; an error names none.
+// without us. It may name more than that, never less; an error names none. The folder of
+// each is named as well, by its path.
 func (d *Docker) Mounted(ctx context.Context) (map[string]bool, error) {
 	e, err := d.ready(ctx)
 	if err != nil {
@@ -56,11 +57,12 @@ func vague(mounts []container.MountPoint) bool {
 // addHashes takes every part of a path that could be a content's: the state
 // directory may have been reached by another name when the container was made.
 func addHashes(hashes map[string]bool, source string) {
-	before := ""
+	before, at := "", ""
 	for part := range strings.SplitSeq(source, "/") {
+		at += part
 		if contentHash.MatchString(part) || before == "live" { // the live folders of an instance, by their name
-			hashes[part] = true
+			hashes[part], hashes[at] = true, true
 		}
-		before = part
+		before, at = part, at+"/"
 	}
 }
