@@ -90,7 +90,7 @@ test test-beside: GOTEST = $(AGAIN) go test -exec 'env -u GOGC' -vet=off -count=
 test: front engine sops ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./... # all that go test would ask, and more: so it need not
-	@GITRING_ENGINE_TESTS=1 scripts/beside.sh $(MAKE) -s test-beside AGAIN='$(AGAIN)' -- $(GOTEST) -p $(PARALLEL) -timeout 40m $(LONGEST) ./...
+	@GITRING_ENGINE_TESTS=1 scripts/beside.sh make -s test-beside AGAIN='$(AGAIN)' -- $(GOTEST) -p $(PARALLEL) -timeout 40m $(LONGEST) ./...
 
 .PHONY: test-beside
 # What make test runs beside its packages, which wait for the engine and for each other: a
@@ -163,8 +163,8 @@ DIST_OUT     ?= bin/dist
 DIST_TARGETS ?=
 dist: go ## what people download, in bin/dist; DIST_KEY=… signs it, and wants DIST_MAINTAINER='Name <mail>'
 	@cd tools/release && nice go run . -source '$(CURDIR)' -out '$(abspath $(DIST_OUT))' $(if $(DIST_KEY),-key '$(abspath $(DIST_KEY))') $(if $(DIST_MAINTAINER),-maintainer '$(DIST_MAINTAINER)') $(if $(DIST_TARGETS),-targets '$(DIST_TARGETS)')
-dist-check: go ## make a release twice, in two folders, and compare and try what came out
-	@scripts/needs.sh git ssh-keygen rpm
+dist-check: go ## make a release twice, in two folders, compare it, and have apt and dnf install it
+	@scripts/needs.sh git ssh-keygen rpm debootstrap
 	@cd tools/release && GITRING_DIST_LONG=1 nice go test -count=1 -v -timeout 60m ./...
 
 .PHONY: lint

@@ -34,12 +34,23 @@ type gapWay struct {
 // gap measures how long a published port answers nobody while its container is made anew, and
 // how many of 200 requests a second fail: by gitring, by docker compose up and by the engine's
 // own stop and start of one container. They take turns, so that whatever else the machine does
-// meets all of them.
-func (b *bench) gap(ctx context.Context) (err error) {
+// meets all of them. Then the first two once more for a service with a container_name, which two
+// containers cannot have.
+func (b *bench) gap(ctx context.Context) error {
+	if err := b.gapsOf(ctx, "", b.gapOfGitring, b.gapOfCompose, b.gapOfEngine); err != nil {
+		return err
+	}
+	return b.gapsOf(ctx, "container_name: "+host+"-named", b.gapOfGitring, b.gapOfCompose)
+}
+
+// A gapBegin makes a way, of a service with a key more, and says how it is taken away again.
+type gapBegin = func(ctx context.Context, more string) (*gapWay, func() error, error)
+
+func (b *bench) gapsOf(ctx context.Context, more string, begins ...gapBegin) (err error) {
 	b.note("a published port whose container is made anew, %d times each way", gapRounds)
 	var ways []*gapWay
-	for _, begin := range []func(context.Context) (*gapWay, func() error, error){b.gapOfGitring, b.gapOfCompose, b.gapOfEngine} {
-		w, end, err := begin(ctx)
+	for _, begin := range begins {
+		w, end, err := begin(ctx, more)
 		if end != nil {
 			defer func() { err = errors.Join(err, end()) }()
 		}
@@ -58,7 +69,11 @@ func (b *bench) gap(ctx context.Context) (err error) {
 		}
 	}
 	for _, w := range ways {
-		b.table.add(row{"gap of a published port, " + w.name, w.gaps.String(), "", "", fmt.Sprintf("%d times; at 200 requests a second %.1f failed each time, of %d in all", gapRounds, float64(w.lost)/gapRounds, w.all)})
+		name := w.name
+		if more != "" {
+			name += ", with a container_name"
+		}
+		b.table.add(row{"gap of a published port, " + name, w.gaps.String(), "", "", fmt.Sprintf("%d times; at 200 requests a second %.1f failed each time, of %d in all", gapRounds, float64(w.lost)/gapRounds, w.all)})
 	}
 	return nil
 }
@@ -160,7 +175,7 @@ func (s *barrage) stop() (gap time.Duration, all, lost int) {
 }
 
 // gapOfGitring is a service that is made anew by a push, the old container ended first.
-func (b *bench) gapOfGitring(ctx context.Context) (*gapWay, func() error, error) {
+func (b *bench) gapOfGitring(ctx context.Context, more string) (*gapWay, func() error, error) {
 	r, err := b.newRepo(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -170,7 +185,7 @@ func (b *bench) gapOfGitring(ctx context.Context) (*gapWay, func() error, error)
 		return nil, nil, err
 	}
 	push := func(n int) (string, error) {
-		err := r.write(appName(0)+"/compose.yaml", b.gapped(n, port, 0, "x-gitring: {rollout: {strategy: recreate, min_ready_time: 0s}}"))
+		err := r.write(appName(0)+"/compose.yaml", b.gapped(n, port, 0, "x-gitring: {rollout: {strategy: recreate, min_ready_time: 0s}}", more))
 		if err != nil {
 			return "", err
 		}
@@ -201,8 +216,8 @@ func (b *bench) gapOfGitring(ctx context.Context) (*gapWay, func() error, error)
 	}}, end, d.synced(ctx, commit)
 }
 
-// gapped is a Compose file of one service, with a key more.
-func (b *bench) gapped(version, port, subnet int, more string) string {
+// gapped is a Compose file of one service, with keys more.
+func (b *bench) gapped(version, port, subnet int, more ...string) string {
 	return fmt.Sprintf(`networks:
   default: {ipam: {config: [{subnet: %s}]}}
 services:
@@ -214,11 +229,19 @@ services:
     restart: unless-stopped
     ports: ["127.0.0.1:%d:8080"]
     %s
-`, b.subnetOf(subnet), imageName, version, port, more)
+`, b.subnetOf(subnet), imageName, version, port, strings.Join(more, "\n    "))
+}
+
+// composedName makes the name of Compose's container another than that of gitring's.
+func composedName(more string) string {
+	if more == "" {
+		return ""
+	}
+	return "-composed"
 }
 
 // gapOfCompose is the same service by docker compose up; nil where there is none.
-func (b *bench) gapOfCompose(ctx context.Context) (*gapWay, func() error, error) {
+func (b *bench) gapOfCompose(ctx context.Context, more string) (*gapWay, func() error, error) {
 	program := []string{"docker", "compose"}
 	if built, err := filepath.Abs("bin/docker-compose"); err == nil && exec.CommandContext(ctx, built, "version").Run() == nil {
 		program = []string{built}
@@ -243,7 +266,7 @@ func (b *bench) gapOfCompose(ctx context.Context) (*gapWay, func() error, error)
 		return nil
 	}
 	up := func(ctx context.Context, n int) error {
-		if err := write(dir+"/compose.yaml", b.gapped(n, port, 1, fmt.Sprintf("labels: {%s: %s}", floorLabel, host))); err != nil {
+		if err := write(dir+"/compose.yaml", b.gapped(n, port, 1, fmt.Sprintf("labels: {%s: %s}", floorLabel, host), more+composedName(more))); err != nil {
 			return err
 		}
 		return compose(ctx, "up", "-d")
@@ -257,7 +280,7 @@ func (b *bench) gapOfCompose(ctx context.Context) (*gapWay, func() error, error)
 }
 
 // gapOfEngine is one container that the engine stops and starts.
-func (b *bench) gapOfEngine(ctx context.Context) (*gapWay, func() error, error) {
+func (b *bench) gapOfEngine(ctx context.Context, _ string) (*gapWay, func() error, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, nil, err

@@ -59,9 +59,9 @@ func enablesSecrets(root string, after func(d *desk)) step {
 
 func install() howto {
 	const (
-		ofPackages = "it changes the packages of the machine; tools/release looks into them"
+		ofPackages = "it changes the packages of the machine; make dist-check does it in a root folder of its own"
 		ofDist     = "minutes; make dist-check is this"
-		ofImage    = "it would take the name gitring:dev from this engine; container_test.go makes such an image and runs it as the example says"
+		ofImage    = "it wants the name gitring:dev on this engine; container_test.go runs such an image as the example says"
 	)
 	var sha string
 	return howto{
@@ -123,10 +123,18 @@ func install() howto {
 				d.synced(sha)
 				settled(d.host)
 			}},
-			{line: "make image", why: ofImage, before: func(d *desk) {
+			// What make image is, with another name: gitring:dev of this engine is not the test's.
+			{line: "make image", as: "GOCACHE=<go cache> GOMODCACHE=<go modules> scripts/image.sh gitring-howto:<image>", before: func(d *desk) {
 				require.NoError(d.t, d.stop())
 				code, out := d.types("userdel gitring") // the other way to install it
 				require.Equal(d.t, 0, code, out)
+				d.says("<image>", fmt.Sprint(os.Getpid()))
+			}, after: func(d *desk, _ string) {
+				made := fmt.Sprintf("gitring-howto:%d", os.Getpid())
+				d.t.Cleanup(func() { _, _ = d.types("docker image rm " + made) })
+				code, out := d.types("docker run --rm --network none " + made + " version")
+				require.Equal(d.t, 0, code, out)
+				require.Contains(d.t, out, "gitring ")
 			}},
 			{line: "docker compose -f deploy-examples/compose/compose.yaml up -d", why: ofImage, before: func(d *desk) {
 				b, err := os.ReadFile(filepath.Join(d.at, "deploy-examples", "compose", ".env"))

@@ -17,6 +17,7 @@ package_of() {
 	ip) echo iproute2 ;;
 	docker-registry) echo docker-registry ;;
 	rpm) echo rpm ;;
+	debootstrap) echo debootstrap ;;
 	chromium) echo chromium ;;
 	esac
 }
