@@ -93,6 +93,7 @@ const (
 	lookTimeout = 60 * time.Second
 	unwritten   = 2 * time.Second        // until a decision that could not be recorded is tried again
 	crowdedLook = 300 * time.Millisecond // between looks while steps wait for a place
+	seenServes  = 300 * time.Millisecond // how long a look serves while nothing is heard that changes it
 )
 
 // Loop is the one goroutine that decides. It looks when something happened,
@@ -122,6 +123,7 @@ type Loop struct {
 	dates   dates
 	known   map[string]ring.Health
 	seen    ring.Seen
+	looked  time.Time // when the look began that brought seen; zero once something may have changed it
 	said    string    // the engine's last error, told once
 	dark    time.Time // since when the engine cannot be looked at; zero when it can
 	unsaid  string    // the store's, told once
@@ -321,10 +323,12 @@ func (l *Loop) Run(ctx context.Context) error {
 				crowded = time.Time{} // somebody waits
 			}
 		case <-l.poke:
+			l.looked = time.Time{}
 			look = true
 		case <-l.far:
 			l.retellStatus()
 		case <-wake.C:
+			l.looked = time.Time{}
 			look = true
 		}
 		if !look {
@@ -393,6 +397,7 @@ func (l *Loop) takeEnds(ctx context.Context, ended []ending) {
 			ended = nil
 			l.answerRequest(ctx, r)
 		case <-l.poke:
+			l.looked = time.Time{}
 		default:
 			l.settleEnds(ctx, ended...)
 			return
@@ -418,6 +423,9 @@ func (l *Loop) drainSteps(ctx context.Context) {
 }
 
 func (l *Loop) answerRequest(ctx context.Context, r request) bool {
+	if r.look {
+		l.looked = time.Time{}
+	}
 	facts, events, err := r.act(l)
 	if err == nil && len(facts)+len(events) > 0 && l.onTrial() != nil {
 		err = ErrOnTrial
@@ -437,6 +445,9 @@ func (l *Loop) settleEnds(ctx context.Context, ended ...ending) {
 	var facts []ring.Fact
 	var events []ring.Event
 	for _, e := range ended {
+		if !onlyAsks(e.action.Kind) {
+			l.looked = time.Time{}
+		}
 		delete(l.busy, e.action.Target())
 		delete(l.began, e.action.Target())
 		l.forgetProgress(e.action.Target())
@@ -496,29 +507,48 @@ func eventAttrs(e ring.Event) []slog.Attr {
 	return out
 }
 
-// runPass is one pass: observe, decide, write down, carry out. It says how long
-// to wait for the next one.
-func (l *Loop) runPass(ctx context.Context) time.Duration {
-	octx, cancel := context.WithTimeout(ctx, lookTimeout)
+// onlyAsks reports whether a step leaves the containers and networks of the engine as they are.
+func onlyAsks(k ring.ActionKind) bool { return k == ring.DoAdmit || asksRegistry(k) }
+
+// observe looks at the engine, unless the last look still serves: on the way to a new version
+// steps that only ask follow each other within moments.
+func (l *Loop) observe(ctx context.Context) error {
 	began := l.steadyNow()
+	if !l.looked.IsZero() && began.Sub(l.looked) < seenServes {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
 	l.tellAdopted()
-	seen, err := l.Engine.Look(octx)
-	cancel()
-	if ctx.Err() != nil {
-		return fullLook
-	}
+	seen, err := l.Engine.Look(ctx)
 	if err != nil {
-		l.blindPass(ctx, err)
-		return time.Second * 2
+		return err
 	}
-	l.said, l.dark = "", time.Time{}
+	l.said, l.dark, l.looked = "", time.Time{}, began
 	now := l.steadyNow()
 	l.dates.begin(began)
 	l.dates.dateInstances(seen.Instances, now)
 	l.known = l.dates.dateHealth(l.Health.Health(), seen.Instances, now)
 	l.seen = seen
+	return nil
+}
+
+// runPass is one pass: observe, decide, write down, carry out. It says how long
+// to wait for the next one.
+func (l *Loop) runPass(ctx context.Context) time.Duration {
+	began := l.steadyNow()
+	err := l.observe(ctx)
+	if ctx.Err() != nil {
+		return fullLook
+	}
+	if err != nil {
+		l.looked = time.Time{}
+		l.blindPass(ctx, err)
+		return time.Second * 2
+	}
+	now := l.steadyNow()
 	d := Diff(l.makeWorld(), now)
-	if l.Took != nil {
+	if l.Took != nil && !l.looked.Before(began) {
 		l.Took(now.Sub(began), l.steadyNow().Sub(now))
 	}
 	if trial := l.onTrial(); trial != nil {

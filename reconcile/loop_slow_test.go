@@ -100,6 +100,44 @@ func TestLoopTheTimeUntilAStepHasItsTurnIsNotTheVersions(t *testing.T) {
 	})
 }
 
+// On the way to a new version what only asks changes nothing that a look sees, so the look
+// before it serves; a hint in between, and whatever changes something, wants a new one.
+func TestLoopLooksOnceUntilAnAppIsInForce(t *testing.T) {
+	for _, hint := range []bool{false, true} {
+		playSlow(t, 8, func(t *testing.T, h *slowHost, l *Loop) {
+			offer(t, l, tree("c1", "a=v1"))
+			await(t, l, ring.SyncSynced, time.Minute)
+			time.Sleep(25 * time.Second)
+			h.with(func() {
+				h.takes = func(a ring.Action) time.Duration {
+					if hint && a.Kind == ring.DoAdmit {
+						l.Poke()
+					}
+					return 20 * time.Millisecond
+				}
+			})
+			var before, until int
+			h.with(func() { before = h.looks })
+			offer(t, l, tree("c2", "a=v2"))
+			for range 1000 {
+				if h.made(ring.DoCreate) == 2 {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			h.with(func() { until = h.looks - before })
+			want := 1
+			if hint {
+				want = 2
+			}
+			if h.made(ring.DoCreate) != 2 || until != want {
+				t.Errorf("%d creates after %d looks, want 2 after %d (hint: %t)", h.made(ring.DoCreate), until, want, hint)
+			}
+			await(t, l, ring.SyncSynced, time.Minute)
+		})
+	}
+}
+
 // A look that waited for the engine has the next one wait as long; the service that a
 // stop left empty does not wait with it, nor an app that has all it needs to come into force.
 func TestLoopLooksAtOnceWhenAnAwaitedStepEnds(t *testing.T) {

@@ -44,10 +44,21 @@ func (t *Pass) heldUp(v *service) bool {
 func (t *Pass) heldUpItself(v *service) bool {
 	a := t.inFlight(v.id)
 	if a == nil {
-		return false
+		return t.networkQueued(v.app)
 	}
 	ends := a.Kind == ring.DoStop || a.Kind == ring.DoRemove
 	return ends && a.Version != v.want.Version || t.Queued[string(v.id)]
+}
+
+// networkQueued reports whether a network of an app waits for its turn to be made: no service of
+// the app gets further meanwhile.
+func (t *Pass) networkQueued(app *ring.App) bool {
+	for target := range t.Queued {
+		if a := t.Busy[target]; a.Kind == ring.DoNetwork && a.App == app.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitsHost reports whether a rollout goes on once something of this host is mended:
