@@ -383,6 +383,76 @@ func TestAtMostFourInstancesAreTried(t *testing.T) {
 	}
 }
 
+// hangs gives an instance an address where connections neither open nor fail: the kernel takes
+// no more of them until somebody accepts the first ones, which nobody does.
+func (b *bench) hangs(name string) {
+	at := b.name(name)
+	host, _, err := net.SplitHostPort(at)
+	require.NoError(b.t, err)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(b.t, err)
+	b.t.Cleanup(func() { _ = syscall.Close(fd) })
+	require.NoError(b.t, syscall.Bind(fd, &syscall.SockaddrInet4{Port: b.port, Addr: netip.MustParseAddr(host).As4()}))
+	require.NoError(b.t, syscall.Listen(fd, 0))
+	for range 20 {
+		c, err := net.DialTimeout("tcp", at, 100*time.Millisecond)
+		if err != nil {
+			return
+		}
+		b.t.Cleanup(func() { _ = c.Close() })
+	}
+	b.t.Fatal("the kernel takes connections that nobody accepts")
+}
+
+// Connections that hang are given up after 5 s in all, each after a share of it: a request is
+// not held for longer, whatever its method, and one that can be answered elsewhere is.
+func TestConnectionsThatHangHoldARequestForFiveSeconds(t *testing.T) {
+	b := newBench(t, ring.CarryAuto)
+	var names []string
+	for i := range 6 {
+		name := fmt.Sprintf("hangs%d", i)
+		b.hangs(name)
+		names = append(names, name+":active")
+	}
+	b.route(names...)
+	type ended struct {
+		status int
+		took   time.Duration
+		err    error
+	}
+	ends := make(chan ended, 2)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		go func() {
+			began := time.Now()
+			r, err := http.NewRequest(method, b.url("/"), strings.NewReader("x"))
+			if err != nil {
+				ends <- ended{err: err}
+				return
+			}
+			res, err := b.client(false).Do(r)
+			if err != nil {
+				ends <- ended{err: err}
+				return
+			}
+			ends <- ended{res.StatusCode, time.Since(began), res.Body.Close()}
+		}()
+	}
+	for range 2 {
+		e := <-ends
+		require.NoError(t, e.err)
+		require.Equal(t, 503, e.status)
+		require.Greater(t, e.took, 3*time.Second, "others were tried")
+		require.Less(t, e.took, wait)
+	}
+	b.says("lives")
+	b.route("hangs0:active", "lives:active")
+	for range 4 {
+		status, who := b.get(b.client(false), "/")
+		require.Equal(t, 200, status)
+		require.Equal(t, "lives", who)
+	}
+}
+
 // Whoever closes without a word decides nothing: the client may be about to speak HTTP.
 func TestAnInstanceThatOnlyClosesDecidesNothing(t *testing.T) {
 	b := newBench(t, ring.CarryAuto)

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,6 +29,7 @@ const (
 type Client struct {
 	fronts  string // <state>/fronts
 	user    int    // whose the socket of a front is
+	disk    tableDisk
 	changed func()
 	heard   func(at ring.FrontAt, s ring.FrontSeen)
 
@@ -52,7 +52,7 @@ func NewClient(state string, changed func()) *Client {
 		changed = func() {}
 	}
 	return &Client{
-		fronts: filepath.Join(state, "fronts"), user: user, changed: changed, poke: make(chan struct{}, 1),
+		fronts: filepath.Join(state, "fronts"), user: user, disk: hostDisk{}, changed: changed, poke: make(chan struct{}, 1),
 		watched: map[string]ring.FrontAt{}, seen: map[string]ring.FrontSeen{}, refused: map[string]refusal{},
 	}
 }
@@ -301,43 +301,7 @@ func (c *Client) Route(ctx context.Context, at ring.FrontAt, t ring.FrontTable) 
 
 // Write has a table be on disk where the front at reads it when it starts; body is its JSON.
 func (c *Client) Write(at ring.FrontAt, body []byte) error {
-	dir := filepath.Join(c.fronts, ring.FrontID(at.Name))
-	table := filepath.Join(dir, "table")
-	for _, d := range []string{c.fronts, dir, table} {
-		if err := os.Mkdir(d, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
-		}
-	}
-	return writeFor(filepath.Join(table, ring.FrontTableFile), body, c.user)
-}
-
-// writeFor writes a file whole, to be read by one user alone.
-func writeFor(name string, body []byte, user int) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "tmp-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(body)
-	if err == nil {
-		err = f.Chmod(0o400)
-	}
-	if err == nil && os.Geteuid() == 0 {
-		err = f.Chown(user, user)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	d, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return writeTable(c.disk, c.fronts, at, body, c.user)
 }
 
 // send asks the front once. The connection is of this one question: an older proxy of the

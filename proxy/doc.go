@@ -44,6 +44,7 @@
 // The daemon's side:
 //
 //	client       tables are written and sent, and fronts are asked
+//	tablefile    a table comes to the disk, whole and for good
 //	rundir       the folder of the host that a front may write to is kept small
 //	socket_linux the socket of a front that may be hostile
 //	socket_other the same elsewhere

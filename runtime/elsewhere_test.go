@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/system"
@@ -17,11 +19,38 @@ import (
 // hosted is an engine that says where it runs.
 type hosted struct {
 	engine
-	name string
-	err  error
+	name  string
+	err   error
+	asked *int // how often, where it is counted
 }
 
-func (h hosted) Info(context.Context) (system.Info, error) { return system.Info{Name: h.name}, h.err }
+func (h hosted) Info(context.Context) (system.Info, error) {
+	if h.asked != nil {
+		*h.asked++
+	}
+	return system.Info{Name: h.name}, h.err
+}
+
+// A hundred networks ask an engine of this host once which host it is on, and again after ten
+// seconds; one that may be elsewhere is asked each time.
+func TestAnEngineIsAskedOnceForItsHostInAWhile(t *testing.T) {
+	here, err := os.Hostname()
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		for name, want := range map[string]int{here: 2, "edge-9": 101} {
+			asked := 0
+			f := newFake(Options{Host: "edge-1"})
+			f.opts.URL = "unix:///var/run/docker.sock"
+			e := hosted{name: name, asked: &asked}
+			for range 100 {
+				require.Equal(t, name == here, f.isHere(t.Context(), e))
+			}
+			time.Sleep(11 * time.Second)
+			f.isHere(t.Context(), e)
+			require.Equal(t, want, asked, name)
+		}
+	})
+}
 
 // The processes of another host are not these: that none is to be seen here says
 // nothing of a container over there, whose data its forgotten process may write.

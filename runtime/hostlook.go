@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/network"
 
@@ -21,7 +22,7 @@ import (
 // hostNets is the network of the host that the engine runs on; the zero value where
 // that may be another host than ours.
 func (d *Docker) hostNets(ctx context.Context, e engine) (hostNets, error) {
-	if d.elsewhere(ctx, e) != "" {
+	if !d.isHere(ctx, e) {
 		return hostNets{}, nil
 	}
 	h, err := lookAtHost()
@@ -29,6 +30,28 @@ func (d *Docker) hostNets(ctx context.Context, e engine) (hostNets, error) {
 		return h, &ring.EngineError{Cause: ring.CauseNetwork, Err: fmt.Errorf("cannot look at the host's own network: %w", err)}
 	}
 	return h, nil
+}
+
+// hereServes is how long an engine counts as this host's once it said so: each app and each
+// network asks for the host's addresses, and a commit may bring a hundred.
+const hereServes = 10 * time.Second
+
+// isHere reports whether the engine runs on this host, as it said a moment ago. What would
+// touch a process asks anew.
+func (d *Docker) isHere(ctx context.Context, e engine) bool {
+	d.registries.mu.Lock()
+	known := time.Now().Before(d.registries.here)
+	d.registries.mu.Unlock()
+	if known {
+		return true
+	}
+	if d.elsewhere(ctx, e) != "" {
+		return false
+	}
+	d.registries.mu.Lock()
+	defer d.registries.mu.Unlock()
+	d.registries.here = time.Now().Add(hereServes)
+	return true
 }
 
 // Subnets are the notes of an app on what its subnets take of the host, for people who ask

@@ -22,10 +22,11 @@ const (
 	limitedWait = 5 * time.Minute
 )
 
-// registries is what is remembered of the world of images. Its zero value is ready.
+// registries is what is remembered of the engine and of the world of images. Its zero value is ready.
 type registries struct {
 	mu      sync.Mutex
 	machine platform             // guarded by mu; zero until the engine told
+	here    time.Time            // guarded by mu; until when the engine counts as this host's, for what is only read
 	limited map[string]time.Time // guarded by mu; by registry, no request before
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -38,6 +39,11 @@ func serveCmd(g *globals) *cobra.Command {
 			}
 			if err := keepCapabilities(); err != nil {
 				return err
+			}
+			// It keeps little and rests most of the time: memory is worth more than the work
+			// of collecting it.
+			if os.Getenv("GOGC") == "" {
+				debug.SetGCPercent(50)
 			}
 			return g.serve(cmd.Context())
 		},
