@@ -157,6 +157,9 @@ func (d *daemon) watchLeft(a ring.Action, b *box) {
 	if f == nil || !other || behind == nil || behind.Route == nil || publishesSome(b) {
 		return
 	}
+	if b.State == ring.StatePaused { // by others: it hears no table and carries nothing (seed 32481)
+		return
+	}
 	meant, known := d.meantToGo[b.ID]
 	if late := d.now.Sub(meant); known && late >= 2*time.Minute+5*time.Second {
 		return

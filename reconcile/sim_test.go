@@ -507,11 +507,12 @@ func (s *scenario) atRest(quiet int) {
 		switch {
 		case s.boxes[id] == nil && s.timed != nil: // removed this moment, for the next run
 		case s.boxes[id] == nil && it.Slot > 0 && !s.filled(it.ID, it.Slot): // what was emptied waits to be filled, as beside an owner that does not begin (seed 17279)
+		case s.boxes[id] == nil && slices.ContainsFunc(s.mem.flights, func(f *flight) bool { return f.a.Instance == id }): // the end of its removal is not heard of yet, beside what crashes for ever (fronts' seed 33000)
 		case s.boxes[id] == nil:
 			s.violate("I9: an intent is open for %s, which is gone", id)
 		case s.boxes[id].Kind == ring.CronK: // it never rests
 		case s.aside(s.boxes[id].Service) || s.letDown(s.boxes[id]): // it is left as others made it, or tied to what is
-		case it.Kind == "out" && s.aside(s.boxes[id].Service+ring.FrontSuffix): // its front, which others paused, lets nothing go (fronts' seed 3712)
+		case (it.Kind == "out" || it.Kind == "drain") && s.aside(s.boxes[id].Service+ring.FrontSuffix): // its front, which others paused or ended, lets nothing go (fronts' seeds 3712 and 30151)
 		case it.Kind == "rejoin" && s.jumps > 0 && s.neitherBegan(&f): // by clocks that jumped while nobody looked its owner is the younger one (seed 3008012)
 		case it.Kind == "rejoin" && (s.standsStill(&f, "a") || s.standsStill(&f, "b")):
 		case it.Kind == "again" && s.standsStill(&f, s.boxes[id].Service) && (s.tornOff(s.boxes[id]) || s.tiedToPaused(s.boxes[id])): // nothing is made anew for it (seed 1001863), nor is what others paused in a first deploy that failed (81565)
@@ -722,11 +723,11 @@ func (s *scenario) looping() bool {
 	return s.noWayBack() || s.keptInVain()
 }
 
-// baking reports whether a version is watched still: its verdict comes with the end of that,
-// whatever crashes beside it meanwhile (person's seed 8443).
+// baking reports whether a version is watched still, or the set before it kept warm: its verdict
+// comes with the end of that, whatever crashes meanwhile (person's seed 8443, fronts' 33000).
 func (s *scenario) baking() bool {
 	for id, row := range s.disk.Rollouts {
-		if _, known := s.disk.Verdicts[ring.VersionKey(id, row.Version)]; !row.Done && !known && !row.Baking.IsZero() {
+		if _, known := s.disk.Verdicts[ring.VersionKey(id, row.Version)]; !row.Done && !known && !(row.Baking.IsZero() && row.Switched.IsZero()) {
 			return true
 		}
 	}
@@ -1053,10 +1054,10 @@ func TestSimulation(t *testing.T) {
 // 20663 for one too many beside a publisher that had ended, 22855 for one that the host had no
 // memory for beside one that serves, 10913 for hooks that were owed to what drained and stayed
 // after all, 3712, 6711, 7328, 20023, 20063, 21346, 22366 and 23076 for what the oracle asked,
-// 20059 for a table that the model left.
+// 20059 for a table that the model left, 30151, 32481 and 33000 for what the oracle asked.
 func TestSimulationOfFronts(t *testing.T) {
 	t.Setenv("GITRING_SIM_WIDE", extraFronts)
-	seeds := []int64{123, 328, 487, 572, 598, 858, 920, 968, 1026, 2073, 2090, 2148, 2234, 2284, 2323, 2497, 2572, 2637, 2836, 3712, 3827, 5480, 5567, 6461, 6711, 7225, 7328, 7737, 10913, 20023, 20059, 20063, 20626, 20663, 20748, 21346, 22366, 22855, 23076}
+	seeds := []int64{123, 328, 487, 572, 598, 858, 920, 968, 1026, 2073, 2090, 2148, 2234, 2284, 2323, 2497, 2572, 2637, 2836, 3712, 3827, 5480, 5567, 6461, 6711, 7225, 7328, 7737, 10913, 20023, 20059, 20063, 20626, 20663, 20748, 21346, 22366, 22855, 23076, 30151, 32481, 33000}
 	for seed := int64(1); seed <= 100; seed++ {
 		seeds = append(seeds, seed)
 	}
