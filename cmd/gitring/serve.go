@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -39,11 +38,6 @@ func serveCmd(g *globals) *cobra.Command {
 			}
 			if err := keepCapabilities(); err != nil {
 				return err
-			}
-			// It keeps little and rests most of the time: memory is worth more than the work
-			// of collecting it.
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(50)
 			}
 			return g.serve(cmd.Context())
 		},
