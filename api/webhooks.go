@@ -40,11 +40,14 @@ type HookOptions struct {
 	Count func(source, result string)
 }
 
+// HookTaken is the one that says that the source is looked at.
+const HookTaken = "taken"
+
 // HookResults are what can be made of a webhook.
 var HookResults = []string{hookTaken, hookRefused, hookTooMany, hookBroken}
 
 const (
-	hookTaken   = "taken"
+	hookTaken   = HookTaken
 	hookRefused = "unauthorized"
 	hookTooMany = "too_many"
 	hookBroken  = "broken" // too large, cut off, or no POST

@@ -36,6 +36,18 @@ type daemon struct {
 // serve starts a daemon that follows r on an engine, and waits until it answers.
 // Its state is in dir, so that a second one goes on where the first ended.
 func (b *bench) serve(ctx context.Context, dir, engine string, r *repo) (*daemon, error) {
+	return b.serveWith(ctx, dir, engine, r, nil)
+}
+
+// peoplesDoor is listen.api: its address, and the file of its tokens.
+type peoplesDoor struct{ address, tokens string }
+
+// serveWith is serve, with listen.api where there is one.
+func (b *bench) serveWith(ctx context.Context, dir, engine string, r *repo, api *peoplesDoor) (*daemon, error) {
+	listen, more := "", ""
+	if api != nil {
+		listen, more = fmt.Sprintf(", api: {address: %q}", api.address), fmt.Sprintf("api: {tokens: %s}\n", api.tokens)
+	}
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -45,13 +57,13 @@ func (b *bench) serve(ctx context.Context, dir, engine string, r *repo) (*daemon
 state: %[2]s/state
 data_root: %[2]s/data
 engine: {kind: docker, url: "%[3]s"}
-listen: {socket: %[2]s/s, http: "127.0.0.1:%[4]d"}
-sources:
+listen: {socket: %[2]s/s, http: "127.0.0.1:%[4]d"%[7]s}
+%[8]ssources:
   - name: bench
     url: %[5]s
     trust: {mode: strict, allowed_signers: %[6]s}
     webhook: {forge: github, secret_file: %[2]s/secret}
-`, host, dir, engine, port, r.url, r.signers)
+`, host, dir, engine, port, r.url, r.signers, listen, more)
 	if err := errors.Join(write(dir+"/config.yaml", config), os.WriteFile(dir+"/secret", []byte(secret), 0o600)); err != nil {
 		return nil, err
 	}

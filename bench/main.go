@@ -54,6 +54,7 @@ var parts = []part{
 	{"flood", 5 * time.Minute, (*bench).flood},
 	{"large", 10 * time.Minute, (*bench).large},
 	{"hundred", 20 * time.Minute, (*bench).hundred},
+	{"page", 20 * time.Minute, (*bench).page},
 	{"traffic", 10 * time.Minute, (*bench).traffic},
 	{"gap", 10 * time.Minute, (*bench).gap},
 	{"alone", 20 * time.Minute, (*bench).alone},
@@ -63,7 +64,7 @@ func (f *settings) parse() error {
 	var run string
 	flag.StringVar(&f.bin, "bin", "bin/gitring", "the gitring to measure")
 	flag.StringVar(&f.engine, "engine", engineURL(), "the engine's `url`")
-	flag.StringVar(&run, "run", "push,look,flood,large,hundred,traffic,gap", "the `parts` to measure")
+	flag.StringVar(&run, "run", "push,look,flood,large,hundred,page,traffic,gap", "the `parts` to measure")
 	flag.BoolVar(&f.keep, "keep", false, "leave the working folder, with the daemons' logs")
 	flag.IntVar(&f.pushes, "pushes", 12, "pushes to take the median of")
 	flag.IntVar(&f.apps, "apps", 100, "apps of the part hundred")
@@ -75,7 +76,7 @@ func (f *settings) parse() error {
 	f.parts = strings.Split(run, ",")
 	for _, name := range f.parts {
 		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return fmt.Errorf("cannot measure %q: the parts are push, look, flood, large, hundred, traffic, gap and alone", name)
+			return fmt.Errorf("cannot measure %q: the parts are push, look, flood, large, hundred, page, traffic, gap and alone", name)
 		}
 	}
 	if f.pushes < 1 || f.apps < 1 || f.apps > 200 {

@@ -67,6 +67,7 @@ type Daemon struct {
 	// engineIs is what the engine said of itself last; nil while it is away.
 	engineIs atomic.Pointer[runtime.EngineVersion]
 	meters   meters
+	hooks    hooksCame
 	reports  reports
 	trial    *trial // nil where this process may act at once
 	// ready is closed when the first look is done, also one that saw no engine.
@@ -348,7 +349,10 @@ func (d *Daemon) webhooks() (*api.Webhooks, error) {
 	return api.NewWebhooks(hooks, api.HookOptions{
 		Limits: d.cfg.HookLimits(), Poke: func(source string) { d.follower(source).poke() }, Log: d.log,
 		Pulls: func(source string) { d.follower(source).pokePulls() },
-		Count: func(source, result string) { d.meters.counts.Add(metrics.Webhooks, source, result) },
+		Count: func(source, result string) {
+			d.meters.counts.Add(metrics.Webhooks, source, result)
+			d.hooks.came(source, result == api.HookTaken, time.Now().UTC())
+		},
 	})
 }
 

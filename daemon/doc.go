@@ -55,6 +55,7 @@
 //	jobs           jobs and their runs
 //	crashes        crashes, like ones together
 //	metrics        the numbers of all this
+//	hooks          which webhooks came
 //	doctor         what is wrong with this host
 //	probe_linux    and what only its kernel knows
 //	probe_other    which the client alone does not ask

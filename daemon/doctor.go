@@ -96,7 +96,7 @@ func (d *Daemon) seen(ctx context.Context, st ring.Status, now time.Time) *docto
 		facts, seen = world.Facts, world.Seen
 	}
 	var regs []doctor.Registry
-	s.Tokens = d.probeTokens()
+	s.Tokens, s.Webhooks = d.probeTokens(), d.hooks.of(d.cfg)
 	s.Forges = make([]doctor.ForgeToken, 0, len(d.forges))
 	for _, source := range slices.Sorted(maps.Keys(d.forges)) {
 		s.Forges = append(s.Forges, doctor.ForgeToken{Source: source})
@@ -279,16 +279,22 @@ func (d *Daemon) probeRegistries(ctx context.Context, f *ring.Facts) []doctor.Re
 		}
 	}
 	asker := d.engine.Asker()
+	reader := &runtime.TagReader{DockerConfig: d.cfg.Registries.DockerConfig, Helpers: d.cfg.Registries.Helpers}
 	out := make([]doctor.Registry, len(one))
 	var wg sync.WaitGroup
 	for i, name := range slices.Sorted(maps.Keys(one)) {
 		wg.Go(func() {
-			row := lookUpOne(ctx, asker, one[name])
-			r := doctor.Registry{Asked: doctor.Asked{Asked: true}, Name: name, Image: one[name].Spec.Image, Refused: row.no != nil}
+			s := one[name]
+			row := lookUpOne(ctx, asker, s)
+			r := doctor.Registry{Asked: doctor.Asked{Asked: true}, Name: name, Image: s.Spec.Image, Refused: row.no != nil}
 			if row.no != nil || row.err != nil || row.Now == "" {
 				r.Err = row.Reason
 			}
-			login, err := runtime.LoginOf(d.cfg.Registries.DockerConfig, d.cfg.Registries.Helpers, one[name].Spec.Image)
+			if row.Now != "" {
+				left, err := reader.Pulls(ctx, s.Pin.Image)
+				r.Pulls = doctor.Pulls{Asked: answer(err), Left: left.Left, Of: left.Of, Within: left.Within}
+			}
+			login, err := runtime.LoginOf(d.cfg.Registries.DockerConfig, d.cfg.Registries.Helpers, s.Spec.Image)
 			r.Login = doctor.Login{Asked: answer(err), Helper: login.Helper, Missing: login.Missing, File: login.File}
 			out[i] = r
 		})

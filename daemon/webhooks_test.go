@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/doctor"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -109,4 +110,38 @@ func TestAWebhookOfAnotherBranchIsNoReasonToLook(t *testing.T) {
 		require.NotEmpty(t, looks)
 		require.False(t, slices.ContainsFunc(looks, began.Equal), "a webhook that counts is heeded at once")
 	})
+}
+
+func TestTheDoctorSaysWhetherAWebhookWasTaken(t *testing.T) {
+	dir := hookFolder(t)
+	c, err := config.Parse(filepath.Join(dir, "c.yaml"), []byte(`host: edge-1
+listen: {http: "127.0.0.1:9480"}
+sources:
+  - name: prod
+    url: https://git.example.org/acme/infra.git
+    webhook: {forge: github, secret_file: hook}
+    trust: {mode: disabled}
+  - {name: lab, url: "https://git.example.org/acme/lab.git", trust: {mode: disabled}}
+`), environment())
+	require.NoError(t, err)
+	d := &Daemon{cfg: c, log: slog.New(slog.DiscardHandler), meters: meters{}}
+	cfg := config.GitConfig(c, &c.Sources[0])
+	cfg.URL, cfg.Isolated, cfg.Dir = "file://"+dir+"/none", false, dir+"/mirror"
+	git, err := gitsync.New(cfg, trustsNothing{}, d.log)
+	require.NoError(t, err)
+	d.sources = []*follower{{d: d, cfg: &c.Sources[0], git: git}}
+	hooks, err := d.webhooks()
+	require.NoError(t, err)
+	send := func(signed string) {
+		r := pushSigned(signed, strings.NewReader(`{"ref":"refs/heads/main"}`))
+		r.Header.Set("X-GitHub-Event", "push")
+		hooks.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	require.Equal(t, []doctor.Webhook{{Source: "prod"}}, d.hooks.of(c), "a source without a webhook is none")
+	send("something else")
+	require.Equal(t, []doctor.Webhook{{Source: "prod", Refused: 1}}, d.hooks.of(c))
+	send(`{"ref":"refs/heads/main"}`)
+	came := d.hooks.of(c)
+	require.WithinDuration(t, time.Now(), came[0].Taken, time.Minute)
+	require.Equal(t, 1, came[0].Refused)
 }

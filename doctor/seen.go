@@ -34,6 +34,7 @@ type Seen struct {
 	Remotes    []Remote
 	Forges     []ForgeToken
 	Health     Health
+	Webhooks   []Webhook
 	Registries []Registry
 	Doors      Doors
 	People     People
@@ -167,12 +168,27 @@ type Health struct {
 	URL string
 }
 
+// Webhook is what came to the webhook of a source since the daemon began.
+type Webhook struct {
+	Source  string
+	Taken   time.Time // the newest that was taken; zero is none
+	Refused int
+}
+
 // Registry is where images of plans in force come from.
 type Registry struct {
 	Asked
 	Name, Image string
 	Refused     bool // it answered, and says no
 	Login       Login
+	Pulls       Pulls
+}
+
+// Pulls are how many a registry still answers, where it says so. Of is 0 where it names no bound.
+type Pulls struct {
+	Asked
+	Left, Of int
+	Within   time.Duration
 }
 
 // Login is how the daemon signs in to a registry. Nothing was tried.

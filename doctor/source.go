@@ -120,7 +120,22 @@ func sourceChecks(s *Seen) []Check {
 	if s.Health.Asked.Asked {
 		out = append(out, healthCheck(&s.Health))
 	}
+	for i := range s.Webhooks {
+		out = append(out, webhookCheck(&s.Webhooks[i]))
+	}
 	return out
+}
+
+// webhookCheck doubts a webhook only while none was taken: anybody can send one that is refused.
+func webhookCheck(w *Webhook) Check {
+	c := a("source", w.Source+": webhook")
+	switch {
+	case !w.Taken.IsZero():
+		return c.is(OK, "", "the last one was taken at %s", w.Taken.UTC().Format("2006-01-02 15:04 UTC"))
+	case w.Refused > 0:
+		return c.is(Warn, "compare the secret with the forge's: docs/how-to/webhooks.md; gitring polls meanwhile", "none was taken since the daemon began, and %d were refused", w.Refused)
+	}
+	return c.is(Skip, "", "none came since the daemon began; a test delivery of the forge would")
 }
 
 func dnsCheck(r *Remote) Check {
@@ -212,8 +227,24 @@ func registryChecks(all []Registry) []Check {
 			c = c.is(OK, "", "%s resolves", r.Image)
 		}
 		out = append(out, c, loginCheck(&r))
+		if r.Pulls.Of > 0 {
+			out = append(out, pullsCheck(&r))
+		}
 	}
 	return out
+}
+
+// pullsCheck warns while a tenth or less is left: an update of a few services may take that.
+func pullsCheck(r *Registry) Check {
+	c := a("registry", r.Name+": pulls")
+	says := fmt.Sprintf("%d of %d are left", r.Pulls.Left, r.Pulls.Of)
+	if r.Pulls.Within > 0 {
+		says += fmt.Sprintf(", of those that it gives in %.3g h", r.Pulls.Within.Hours())
+	}
+	if 10*r.Pulls.Left > r.Pulls.Of {
+		return c.is(OK, "", "%s", says)
+	}
+	return c.is(Warn, "what runs goes on; a registry gives more to who signs in: docs/how-to/images.md", "%s", says)
 }
 
 func loginCheck(r *Registry) Check {

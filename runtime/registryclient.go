@@ -11,7 +11,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/registry"
 
@@ -36,6 +38,27 @@ type registryAnswer struct {
 	next   string // the path of the next page, "" for none
 	link   string // what it says of a next page, wherever that is; "" for nothing
 	digest string // which the registry says the content has, unproven
+	pulls  Pulls
+}
+
+// Pulls are how many a registry still answers, by its own words. Of is 0 where it names no bound.
+type Pulls struct {
+	Left, Of int
+	Within   time.Duration // 0 where it does not say
+}
+
+// pullsOf reads the headers that Docker Hub sends with a manifest, such as "100;w=21600", where w
+// are seconds (https://docs.docker.com/docker-hub/usage/pulls/).
+func pullsOf(h http.Header) Pulls {
+	most, window, _ := strings.Cut(h.Get("Ratelimit-Limit"), ";w=")
+	left, _, _ := strings.Cut(h.Get("Ratelimit-Remaining"), ";")
+	of, err := strconv.Atoi(most)
+	n, errLeft := strconv.Atoi(left)
+	if err != nil || errLeft != nil || of <= 0 || n < 0 {
+		return Pulls{}
+	}
+	seconds, _ := strconv.ParseUint(window, 10, 31)
+	return Pulls{Left: n, Of: of, Within: time.Duration(seconds) * time.Second}
 }
 
 // errTooLarge is of what a registry has and nobody reads.
@@ -61,7 +84,7 @@ func (c *registryClient) ask(ctx context.Context, method, path, accept string) (
 		return registryAnswer{}, err
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
-	a := registryAnswer{status: res.StatusCode, kind: plainType(res.Header.Get("Content-Type"))}
+	a := registryAnswer{status: res.StatusCode, kind: plainType(res.Header.Get("Content-Type")), pulls: pullsOf(res.Header)}
 	if a.status != http.StatusOK {
 		return a, nil
 	}

@@ -87,6 +87,26 @@ func (t *TagReader) Digest(ctx context.Context, image string) (string, error) {
 	return out[0], nil
 }
 
+// Pulls are how many of an image's registry are left to the one who asks. Asking for the head of
+// a manifest is none. The image is named by its digest.
+func (t *TagReader) Pulls(ctx context.Context, image string) (Pulls, error) {
+	name, err := reference.ParseNormalizedNamed(image)
+	pinned, is := name.(reference.Digested)
+	if err != nil || !is {
+		return Pulls{}, fmt.Errorf("cannot read %q as an image with a digest", image)
+	}
+	var left Pulls
+	_, err = t.ask(ctx, reference.TrimNamed(name), "cannot ask for the pulls that are left", func(ctx context.Context, c *registryClient) ([]string, error) {
+		a, err := c.ask(ctx, http.MethodHead, "/v2/"+c.repo+"/manifests/"+pinned.Digest().String(), manifestTypes)
+		left = a.pulls
+		if err == nil && a.status != http.StatusOK && left.Of == 0 {
+			err = &statusError{a.status}
+		}
+		return nil, err
+	})
+	return left, err
+}
+
 // once asks the registry of a name, and keeps what it said.
 func (t *TagReader) once(ctx context.Context, name reference.Named, key, cannot string, ask func(context.Context, *registryClient) ([]string, error)) ([]string, error) {
 	t.mu.Lock()

@@ -85,6 +85,42 @@ func TestATagsDigestIsAskedForByItsHead(t *testing.T) {
 	require.Len(t, g.Requests(), 2)
 }
 
+// The headers are those of Docker Hub.
+func TestHowManyPullsARegistryHasLeftIsRead(t *testing.T) {
+	digest := registrytest.Digest([]byte("1"))
+	for name, c := range map[string]struct {
+		limit, left string
+		status      int
+		pulls       Pulls
+	}{
+		"of somebody without an account": {limit: "100;w=21600", left: "76;w=21600", pulls: Pulls{Left: 76, Of: 100, Within: 6 * time.Hour}},
+		"none is left":                   {limit: "100;w=21600", left: "0;w=21600", status: http.StatusTooManyRequests, pulls: Pulls{Of: 100, Within: 6 * time.Hour}},
+		"without a window":               {limit: "200", left: "200", pulls: Pulls{Left: 200, Of: 200}},
+		"a registry without a bound":     {},
+		"words that are no numbers":      {limit: "many;w=1", left: "some;w=1"},
+		"less than nothing":              {limit: "-1;w=1", left: "-1;w=1"},
+		"a window that is no time":       {limit: "5;w=99999999999999", left: "5", pulls: Pulls{Left: 5, Of: 5, Within: (1<<31 - 1) * time.Second}},
+	} {
+		g, host, r := tagsOf(t, 2, func(g *registrytest.Registry, _ string) {
+			g.Before = func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("Ratelimit-Limit", c.limit)
+				w.Header().Set("Ratelimit-Remaining", c.left)
+				if c.status != 0 {
+					w.WriteHeader(c.status)
+				}
+				return c.status != 0
+			}
+		})
+		left, err := r.Pulls(context.Background(), host+"/acme/web@"+digest)
+		require.NoError(t, err, name)
+		require.Equal(t, c.pulls, left, name)
+		require.Equal(t, []string{"HEAD /v2/acme/web/manifests/" + digest}, g.Requests(), "which counts as no pull")
+	}
+	_, host, r := tagsOf(t, 1, nil)
+	_, err := r.Pulls(context.Background(), host+"/acme/other@"+digest)
+	require.ErrorContains(t, err, "not found")
+}
+
 func TestARegistryThatLimitsIsAskedNoMore(t *testing.T) {
 	g, host, r := tagsOf(t, 2, func(g *registrytest.Registry, _ string) {
 		g.Before = func(w http.ResponseWriter, _ *http.Request) bool {

@@ -174,6 +174,7 @@ var (
 	light = look{name: "light", width: 1280, height: 800}
 	dark  = look{name: "dark", dark: true, width: 1280, height: 800}
 	phone = look{name: "phone", width: 360, height: 740}
+	night = look{name: "night", dark: true, width: 360, height: 740}
 )
 
 var looks = []look{light, dark, phone}

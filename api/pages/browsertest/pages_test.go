@@ -170,7 +170,7 @@ func TestPicturesOfEveryPage(t *testing.T) {
 	}
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	s := serve(t, newWorld())
-	for _, l := range looks {
+	for _, l := range append(slices.Clone(looks), night) {
 		b := s.open(t, l)
 		for _, p := range everyPage {
 			name, kind := p.name+"-"+l.name, "png"
