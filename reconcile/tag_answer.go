@@ -24,7 +24,7 @@ func tagAnswered(a ring.Action, done ring.Done, err error, now time.Time) ([]rin
 	if err != nil {
 		return tagUnanswered(row, e, err, now)
 	}
-	row.Asked, row.Tried, row.Fails, row.Says = now, time.Time{}, 0, done.Pin.Note
+	row.Asked, row.Tried, row.Fails, row.Later, row.Says = now, time.Time{}, 0, time.Time{}, done.Pin.Note
 	if done.Pin.Note != "" { // the registry does not have it; what is pinned stays, and so does what was seen
 		return []ring.Fact{row}, nil
 	}
@@ -60,11 +60,15 @@ func tagAnswered(a ring.Action, done ring.Done, err error, now time.Time) ([]rin
 func tagUnanswered(row ring.TagRow, e ring.Event, err error, now time.Time) ([]ring.Fact, []ring.Event) {
 	says := err.Error()
 	told := row.Says == says // only an answer takes it away
-	row.Tried, row.Says = now, says
+	row.Tried, row.Says, row.Later = now, says, time.Time{}
 	row.Fails++
 	var ee *ring.EngineError
-	if errors.As(err, &ee) && ee.Refusal != nil { // the registry has it no more, or not for this machine
+	switch {
+	case !errors.As(err, &ee):
+	case ee.Refusal != nil: // the registry has it no more, or not for this machine
 		row.Asked, row.Tried, row.Fails = now, time.Time{}, 0
+	case ee.Wait > 0:
+		row.Later = now.Add(ee.Wait)
 	}
 	if told {
 		return []ring.Fact{row}, nil

@@ -23,6 +23,10 @@ func (t *decider) askTags() {
 		t.askTag(&row, of[key])
 	}
 	for _, key := range keysThat(t.Facts.Tags, func(key string) bool { return of[key] == nil && !t.tagComes(key) }) {
+		row := t.Facts.Tags[key]
+		if _, approved := t.Facts.Approvals[row.Approved()]; approved { // or it would count for a tag that comes anew
+			t.setFact(ring.Forget{Table: "approval", Key: string(row.Approved())})
+		}
 		t.setFact(ring.Forget{Table: "tag", Key: key})
 	}
 }

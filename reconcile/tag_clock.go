@@ -44,12 +44,14 @@ func (t *Pass) regularAsk(row *ring.TagRow, every time.Duration) time.Time {
 	return row.Asked.Add(t.spread(every, row))
 }
 
-// mayRetry is when a registry that did not answer may be asked again; zero is at once.
+// mayRetry is when a registry that did not answer may be asked again; zero is at once. One
+// that limits requests says when, and is believed up to the time between two questions.
 func mayRetry(row *ring.TagRow, every time.Duration) time.Time {
 	if row.Fails == 0 {
 		return time.Time{}
 	}
-	return row.Tried.Add(min(every, firstAskAgain<<min(row.Fails-1, 16)))
+	wait := max(firstAskAgain<<min(row.Fails-1, 16), row.Later.Sub(row.Tried))
+	return row.Tried.Add(min(every, wait))
 }
 
 // confirmedFrom is from when on an answer that names the new digest lets a service follow it: its

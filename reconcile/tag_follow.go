@@ -287,10 +287,24 @@ func (t *decider) noteRan(s *ring.Service) {
 	if s.FrontOf != "" || !strings.HasPrefix(digest, "sha256:") {
 		return
 	}
-	if _, ran := t.Facts.Ran[digest]; !ran {
-		t.setFact(ring.RanRow{Digest: digest, At: t.now})
+	if _, ran := t.Facts.Ran[digest]; ran {
+		return
+	}
+	t.setFact(ring.RanRow{Digest: digest, At: t.now})
+	for len(t.Facts.Ran) > mostRan {
+		oldest := ring.RanRow{}
+		for d, row := range t.Facts.Ran {
+			if d != digest && (oldest.Digest == "" || row.At.Before(oldest.At) || row.At.Equal(oldest.At) && d < oldest.Digest) {
+				oldest = row
+			}
+		}
+		t.setFact(ring.Forget{Table: "ran", Key: oldest.Digest})
 	}
 }
+
+// mostRan is how many digests are remembered that came into force here. Beyond it the oldest
+// are forgotten: a tag that goes back so far is followed as one that moves on.
+const mostRan = 2000
 
 // tellFollowed tells of each service of an app that comes into force with what its tag moved to.
 func (t *decider) tellFollowed(have, app *ring.App) {

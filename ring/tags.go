@@ -33,6 +33,8 @@ type TagRow struct {
 	// Tried is when nobody answered last, Fails how often since the last answer.
 	Tried time.Time `json:"tried,omitzero"`
 	Fails int       `json:"fails,omitempty"`
+	// Later is until when the registry asked for no further question; zero where it did not.
+	Later time.Time `json:"later,omitzero"`
 	Says  string    `json:"says,omitempty"`
 	// Moves are those of the last 24 hours, the oldest first.
 	Moves []MovedTag `json:"moves,omitempty"`
