@@ -109,6 +109,12 @@ e2e: front engine compose ## the faults of docs/testing/reliability.md, often, o
 	@scripts/needs.sh
 	@GITRING_ENGINE_TESTS=1 GITRING_E2E_LONG=1 go test -count=1 -v -timeout 90m -run '$(E2E)' ./e2e
 
+.PHONY: podman
+podman: front ## the suite of engines on a Podman of Debian's, and that an old one is refused; a minute or two
+	@GITRING_ENGINE_TESTS=1 go test -c -o bin/runtime.test ./runtime
+	@cd runtime && ../scripts/podman.sh trixie ../bin/runtime.test -test.timeout 10m -test.parallel 4 -test.run 'TestEngineConforms|TestPodmanEngine'
+	@cd runtime && ../scripts/podman.sh bookworm ../bin/runtime.test -test.timeout 2m -test.run 'TestAnOldPodmanIsRefused'
+
 .PHONY: compose
 compose: go ## bin/docker-compose, for the tests that run Compose beside gitring
 	@scripts/compose.sh

@@ -188,22 +188,29 @@ func answer(err error) doctor.Asked {
 func (d *Daemon) probeEngine(ctx context.Context) (doctor.Engine, doctor.Beside) {
 	about, err := d.engine.About(ctx)
 	e := doctor.Engine{Asked: answer(err), Version: about.Version, API: about.API, Least: runtime.MinAPI, Cgroup: about.Cgroup,
-		Rootless: about.Rootless, LogDriver: about.LogDriver, Storage: about.Storage, Pools: about.Pools}
+		Rootless: about.Rootless, LogDriver: about.LogDriver, Storage: about.Storage, Pools: about.Pools, Podman: about.Podman, Clock: about.Clock}
 	if err == nil {
 		for _, d := range runtime.Lacking(about.API) {
 			e.Lacks = append(e.Lacks, string(d.Capability))
 		}
-		e.AtBoot = probeBoot(ctx)
+		if about.Podman {
+			e.Lacks = append(e.Lacks, runtime.PodmanRefuses()...)
+		}
+		unit := "docker.service"
+		if about.Podman {
+			unit = "podman-restart.service"
+		}
+		e.AtBoot = probeBoot(ctx, unit)
 	}
 	return e, doctor.Beside{Asked: answer(err), Projects: about.Projects}
 }
 
 // probeBoot asks systemd, where there is one.
-func probeBoot(ctx context.Context) doctor.Boot {
+func probeBoot(ctx context.Context, unit string) doctor.Boot {
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
 		return doctor.Boot{}
 	}
-	out, err := exec.CommandContext(ctx, "systemctl", "is-enabled", "docker.service").Output()
+	out, err := exec.CommandContext(ctx, "systemctl", "is-enabled", unit).Output()
 	word := strings.TrimSpace(string(out)) // it says the word and exits 1 where that is not "enabled"
 	if word == "" {
 		return doctor.Boot{Asked: answer(cmp.Or(err, errors.New("systemctl says nothing")))}

@@ -22,7 +22,7 @@ func podman(t *testing.T, url string) {
 	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"Version":"5.4.2","ApiVersion":"1.41","Components":[{"Name":"Podman Engine","Version":"5.4.2"}]}`)
+		fmt.Fprint(w, `{"Version":"4.3.1","ApiVersion":"1.41","Components":[{"Name":"Podman Engine","Version":"4.3.1"}]}`)
 	})}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = s.Serve(l) }()
@@ -33,7 +33,7 @@ func requireUnfit(t *testing.T, err error) {
 	t.Helper()
 	var e *ring.HostError
 	require.ErrorAs(t, err, &e)
-	require.Contains(t, e.Says, "it is Podman 5.4.2")
+	require.Contains(t, e.Says, "it is Podman 4.3.1")
 	require.Contains(t, e.Hint, "engine.url")
 }
 

@@ -22,8 +22,31 @@ func engineChecks(e *Engine) []Check {
 		return []Check{answers.is(Fail, "is it running? systemctl status docker; and may the daemon's user ask it?", "%s", e.Err)}
 	}
 	return []Check{
-		answers.is(OK, "", "Docker %s", e.Version), apiCheck(e), lacksCheck(e), cgroupCheck(e), rootCheck(e), logCheck(e), storageCheck(e), poolCheck(e), bootCheck(e),
+		answers.is(OK, "", "%s %s", e.name(), e.Version), apiCheck(e), clockCheck(e), lacksCheck(e), cgroupCheck(e), rootCheck(e), logCheck(e), storageCheck(e), poolCheck(e), bootCheck(e),
 	}
+}
+
+func (e *Engine) name() string {
+	if e.Podman {
+		return "Podman"
+	}
+	return "Docker"
+}
+
+// unit is what starts containers when the host starts.
+func (e *Engine) unit() string {
+	if e.Podman {
+		return "podman-restart"
+	}
+	return "docker"
+}
+
+func clockCheck(e *Engine) Check {
+	c := a("engine", "checks")
+	if e.Podman && !e.Clock {
+		return c.is(Fail, "start the host with systemd; until then gitring has Podman run each check", "Podman has no systemd here, and runs no healthcheck by itself")
+	}
+	return c.is(OK, "", "the engine runs them")
 }
 
 func apiCheck(e *Engine) Check {
@@ -100,9 +123,9 @@ func bootCheck(e *Engine) Check {
 		return c
 	}
 	if e.AtBoot.Enabled != "enabled" && e.AtBoot.Enabled != "static" && e.AtBoot.Enabled != "alias" {
-		return c.is(Warn, "systemctl enable docker", "docker.service is %s", e.AtBoot.Enabled)
+		return c.is(Warn, "systemctl enable "+e.unit(), "%s.service is %s", e.unit(), e.AtBoot.Enabled)
 	}
-	return c.is(OK, "", "docker.service is %s", e.AtBoot.Enabled)
+	return c.is(OK, "", "%s.service is %s", e.unit(), e.AtBoot.Enabled)
 }
 
 func rebootCheck(r *Reboot) Check {

@@ -51,6 +51,7 @@ type Engine struct {
 	Cgroup             string   // 1 or 2
 	Rootless           bool
 	LogDriver, Storage string
+	Podman, Clock      bool // whether it is Podman, and has systemd to run checks
 	// Pools is how many networks the engine can still give addresses to; -1 is not known.
 	Pools  int
 	AtBoot Boot

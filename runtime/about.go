@@ -20,6 +20,8 @@ type About struct {
 	// Rootless reports whether its containers have no address that this host reaches.
 	Rootless           bool
 	LogDriver, Storage string
+	// Podman reports whether it is Podman, and Clock whether that has systemd to run checks.
+	Podman, Clock bool
 	// Pools is how many networks it can still give addresses to; -1 is not known.
 	Pools int
 	// Projects are the Compose projects that run here and are not ours.
@@ -50,6 +52,7 @@ func (d *Docker) About(ctx context.Context) (About, error) {
 	}
 	a := About{
 		Version: v.Version, API: e.ClientVersion(), Cgroup: info.CgroupVersion, LogDriver: info.LoggingDriver, Storage: info.Driver,
+		Podman: isPodman(e), Clock: d.timers(),
 		Rootless: slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") }),
 	}
 	bridges := 0

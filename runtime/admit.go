@@ -24,6 +24,7 @@ type beside struct {
 	host       string
 	self       string              // the ID of the container that gitring runs in, "" for none
 	api        string              // the engine's
+	podman     bool                // it is Podman
 	sources    []string            // those that are followed
 	root       string              // the host's data root
 	adopted    map[string]bool     // IDs of what is ours without our labels
@@ -60,6 +61,7 @@ func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
 		told = append(told, b.loose(a, v)...)
 	}
 	all = append(all, b.partsOfVolumes(a)...)
+	all = append(all, b.notByPodman(a)...)
 	all = append(all, b.dataOfForce(a)...)
 	all = append(all, b.dataOfInstances(a)...)
 	if len(r) == 0 { // else its hint says so already

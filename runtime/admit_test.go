@@ -442,7 +442,8 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			name: "the engine's own network", app: shop(onBridge), here: beside{networks: []network.Summary{net("bridge", nil)}},
 		},
 		{
-			name: "the engine's own network, as Podman calls it", app: shop(onBridge), here: beside{networks: []network.Summary{net("podman", nil)}},
+			name: "the engine's own network, of Podman", app: shop(onBridge), here: beside{podman: true, networks: []network.Summary{net("bridge", nil)}}, line: 9,
+			code: ring.Unsupported, says: "network_mode: bridge is Docker's own network", hints: []string{"take network_mode out"},
 		},
 		{
 			name: "an external network for Swarm only", app: shop(external),

@@ -51,6 +51,9 @@ func (k *Asker) Tags(ctx context.Context, image string) ([]string, error) {
 	}
 	reader := k.tags
 	reader.conf = info.RegistryConfig
+	if name, err := reference.ParseNormalizedNamed(image); err == nil {
+		reader.conf = registriesOf(e, reader.conf, reference.Domain(name))
+	}
 	k.mu.Unlock()
 	return reader.Tags(ctx, image)
 }

@@ -164,11 +164,11 @@ var testEngine = sync.OnceValues(func() (*client.Client, error) {
 	return c, err
 })
 
+// onPodman reports whether these tests run beside scripts/podman.sh.
+func onPodman() bool { return os.Getenv("GITRING_PODMAN") != "" }
+
 func engineURL() string {
-	if u := os.Getenv("DOCKER_HOST"); u != "" {
-		return u
-	}
-	return DefaultURL
+	return cmp.Or(os.Getenv("GITRING_PODMAN"), os.Getenv("DOCKER_HOST"), DefaultURL)
 }
 
 // engineOrSkip skips only where no engine answers and none was promised.
@@ -255,6 +255,9 @@ func realRig(t *testing.T) *rig {
 	o.URL = engineURL()
 	r.Docker, err = Dial(t.Context(), o)
 	require.NoError(t, err)
+	if onPodman() {
+		r.Lacks = enginetest.Capabilities
+	}
 	var volumes []string // without the host's label
 	t.Cleanup(func() { clean(t, c, r.Host, volumes...) })
 	tell := func(t *testing.T, id string, argv ...string) {
@@ -267,7 +270,12 @@ func realRig(t *testing.T) *rig {
 	}
 	r.AddForeign = func(t *testing.T, name string, volumes ...string) string { return foreign(t, c, r, name, volumes) }
 	r.Inspect = func(t *testing.T, id string) container.InspectResponse {
-		i, err := c.ContainerInspect(t.Context(), id)
+		ask := c.ContainerInspect
+		if e, err := r.ready(t.Context()); onPodman() {
+			require.NoError(t, err)
+			ask = e.ContainerInspect
+		}
+		i, err := ask(t.Context(), id)
 		require.NoError(t, err)
 		return i
 	}
@@ -311,6 +319,10 @@ func (r *rig) project(volumes []string) map[string]string {
 	return map[string]string{composeProject: r.App, composeWorkingDir: "/home/me/" + r.App}
 }
 
+func joinsAnother(h *container.HostConfig) bool {
+	return h.NetworkMode.IsContainer() || h.PidMode.IsContainer() || h.IpcMode.IsContainer() || len(h.VolumesFrom) > 0
+}
+
 // clean removes all that a test's host made, volumes included, and those volumes that
 // the test made. What cannot be removed is told, and keeps nothing else here.
 func clean(t *testing.T, c *client.Client, host string, volumes ...string) {
@@ -319,6 +331,13 @@ func clean(t *testing.T, c *client.Client, host string, volumes ...string) {
 	mine := filters.NewArgs(filters.Arg("label", labelHost+"="+host))
 	list, err := c.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
 	errs := []error{err}
+	for _, x := range list { // those that join others first, as Podman wants it
+		if full, err := c.ContainerInspect(ctx, x.ID); err == nil && full.HostConfig != nil && joinsAnother(full.HostConfig) {
+			errs = append(errs, c.ContainerRemove(ctx, x.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}))
+		}
+	}
+	list, err = c.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
+	errs = append(errs, err)
 	for _, x := range list {
 		errs = append(errs, c.ContainerRemove(ctx, x.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}))
 	}

@@ -17,7 +17,7 @@ func TestEngineConforms(t *testing.T) {
 // conformance runs the stories of every engine, and those that look at what Docker alone
 // is sent.
 func conformance(t *testing.T, start func(*testing.T) *rig) {
-	enginetest.Conforms(t, func(t *testing.T) *enginetest.Rig { return start(t).Rig })
+	enginetest.Conforms(t, func(t *testing.T) *enginetest.Rig { return start(t).Rig }, enginetest.HostStories(), enginetest.InstanceStories())
 	for _, s := range []struct {
 		name  string
 		story func(*testing.T, *rig)
@@ -25,11 +25,11 @@ func conformance(t *testing.T, start func(*testing.T) *rig) {
 		{"every field of a spec survives", survives},
 		{"hooks run after each start and before each stop of ours", hooksRun},
 		{"a failing post_start hook stops the instance again", postStartFails},
-		{"a failing pre_stop hook is told, and the stop goes on", preStopFails},
+		{"a failing pre_stop hook is told and the stop goes on", preStopFails},
 		{"what an image's label calls hooks is not run", foreignHooks},
-		{"files are swapped in place, and written again before each start", reloadedInPlace},
+		{"files are swapped in place and written again before each start", reloadedInPlace},
 		{"a reload that fails leaves the old files", reloadFails},
-		{"binds are made, labelled and propagated as asked", binds},
+		{"binds are made and labelled and propagated as asked", binds},
 		{"what the engine's API cannot do is told", told},
 		{"what is not allowed is not made", notAllowed},
 		{"sealed values are opened for the engine alone", sealedValues},

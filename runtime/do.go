@@ -43,7 +43,7 @@ func (d *Docker) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	switch a.Kind {
 	case ring.DoResolve:
-		return d.resolve(ctx, e, a, d.askRegistry)
+		return d.resolve(ctx, e, a, d.askOrPull(a))
 	case ring.DoVerify:
 		return d.verify(ctx, e, a)
 	case ring.DoAdmit:

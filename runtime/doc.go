@@ -11,6 +11,9 @@
 //
 //	docker         one engine, through its client
 //	engines        which are worked with, and what they do in different ways
+//	podman         Podman in Docker's words
+//	podmanask      a digest that it asks no registry for
+//	podmanchecks   checks that it has no clock for
 //	engine         what is used of the client
 //	calls          requests, counted
 //	elsewhere      an engine of another host

@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -98,6 +100,7 @@ type Docker struct {
 	self   func() string                        // the ID of the container we run in, "" for none
 	unseen func(context.Context, engine) string // see hidden
 	nets   func(context.Context, engine) (hostNets, error)
+	timers func() bool // whether Podman has systemd, which is its clock of checks
 
 	cache  cache
 	deaths deaths
@@ -158,7 +161,7 @@ func newDocker(o Options, counts *calls, connect func() (engine, error)) *Docker
 	if o.Poke == nil {
 		o.Poke = func(string) {}
 	}
-	d := &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, cache: newCache(), verifying: make(verifying, verifyAtOnce), certs: certsFolder}
+	d := &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, timers: bootedBySystemd, cache: newCache(), verifying: make(verifying, verifyAtOnce), certs: certsFolder}
 	d.unseen, d.nets = d.hidden, d.hostNets
 	return d
 }
@@ -190,6 +193,25 @@ type closing struct {
 	tr *http.Transport
 }
 
+// runCheck has Podman run the check of a container, and is what the container is by then.
+func (c closing) runCheck(ctx context.Context, id string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://d/v5.1.0/libpod/containers/"+id+"/healthcheck", nil)
+	if err != nil {
+		return "", err
+	}
+	res, err := c.tr.RoundTrip(r)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	if res.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("cannot run the check of container %s: Podman says %d", short(id), res.StatusCode)
+	}
+	var said struct{ Status string }
+	err = json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&said)
+	return said.Status, err
+}
+
 func (c closing) Close() error {
 	c.tr.CloseIdleConnections()
 	return c.Client.Close()
@@ -219,6 +241,9 @@ func (d *Docker) ready(ctx context.Context) (engine, error) {
 	}
 	if err := unfit(d.opts.URL, ping, v); err != nil {
 		return nil, &ring.EngineError{Permanent: true, Err: err}
+	}
+	if e, err = d.spokenTo(ctx, e, v); err != nil {
+		return nil, err
 	}
 	if err := d.mismatch(ctx, e); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -42,6 +43,35 @@ func Differences() []Difference {
 	}
 }
 
+// A PodmanDifference is what Podman does otherwise than Docker, and what gitring does there.
+type PodmanDifference struct{ What, Does, Answer string }
+
+// PodmanDifferences are those of Podman 5.1 and newer, P1 to P10 as the comments of podman
+// number them, and what the suite found besides. The type podman, admission and the checks carry them out.
+func PodmanDifferences() []PodmanDifference {
+	return []PodmanDifference{
+		{"a container's name that is taken", "answers 500", "reads it as a conflict, and says who has the name"},
+		{"the digest of a tag", "asks no registry", "asks the registry itself, as for signatures; where it cannot, Podman pulls, unless the policy wants a signature"},
+		{"events", "matches no label without a value, and has names of its own", "asks for all, and picks out its own"},
+		{"a change of limits", "sets the restart policy to `no`", "sends the restart policy along"},
+		{"networks", "makes none of a name that is there, and says it did; removes one in use", "looks before and after, and removes none in use"},
+		{"`network_mode: bridge`", "has another network of its own", "refuses the app (`Unsupported`)"},
+		{"a command whose container ended", "has forgotten it", "says that it ended with its container"},
+		{"`shm_size` with `ipc: host`, `init` with `pid`, `domainname`, `gpus`, a log's `tag`, a comma in a bind's path", "refuses them or leaves them out", "refuses the app (`Unsupported`)"},
+		{"a bind whose path is not there", "makes a folder", "makes none where Compose's long form says so"},
+		{"`healthcheck`", "has systemd as its clock", "has Podman run each check at its interval where there is no systemd"},
+		{"a reboot", "starts containers by `podman-restart.service`", "`doctor` asks for that unit"},
+		{"an image that was built here", "gives it a digest as if a registry had it", "asks the registry, unless `pull_policy: never` says not to"},
+		{"a service that joins another's namespaces", "starts the owner with it, and removes no owner before", "tries again until it can"},
+		{"processes of a container", "bounds them at 2048", "leaves that as it is"},
+	}
+}
+
+// PodmanRefuses are the keys that no app on Podman may have, or only one without the other.
+func PodmanRefuses() []string {
+	return []string{"network_mode: bridge", "shm_size with ipc: host", "init with pid", "domainname", "gpus", "logging: tag", "a comma in a bind"}
+}
+
 // can reports whether an engine of an API version has a capability.
 func can(api string, c Capability) bool { return !apiBefore(api, since(c)) }
 
@@ -73,14 +103,25 @@ type UnfitError struct{ Says, Hint string }
 
 func (e *UnfitError) Error() string { return e.Says }
 
-const fitHint = "gitring works with Docker Engine 20.10 or newer; engine.url in its configuration names the engine"
+const fitHint = "gitring works with Docker Engine 20.10 or newer, and with Podman 5.1 or newer as root; engine.url in its configuration names the engine"
+
+// minPodman is the oldest Podman that is worked with.
+const minPodman = "5.1"
+
+// podmanVersion is the version of Podman that answers; "" where another engine does.
+func podmanVersion(v types.Version) string {
+	for _, c := range v.Components {
+		if strings.Contains(strings.ToLower(c.Name), "podman") {
+			return cmp.Or(c.Version, v.Version)
+		}
+	}
+	return ""
+}
 
 // unfit is why an engine that answers is not worked with; nil where it is.
 func unfit(url string, ping types.Ping, v types.Version) error {
-	for _, c := range v.Components {
-		if strings.Contains(strings.ToLower(c.Name), "podman") {
-			return &UnfitError{Hint: fitHint, Says: fmt.Sprintf("cannot use the engine at %s: it is Podman %s; every image tag would be refused, since it asks no registry for a digest", url, c.Version)}
-		}
+	if p := podmanVersion(v); p != "" && versions.LessThan(p, minPodman) {
+		return &UnfitError{Hint: fitHint, Says: fmt.Sprintf("cannot use the engine at %s: it is Podman %s, older than %s; it changes no restart policy of a container, so a replaced one would come back", url, p, minPodman)}
 	}
 	switch {
 	case ping.APIVersion == "":

@@ -30,6 +30,10 @@ func TestThePageOfEnginesIsTheTable(t *testing.T) {
 	for _, d := range Differences() {
 		fmt.Fprintf(&rows, "| `%s` | Docker %s (API %s) | %s | %s |\n", d.Capability, d.Release, d.Since, d.Without, d.Answer)
 	}
+	rows.WriteString("\nOn Podman:\n\n| what differs | Podman | and gitring |\n|---|---|---|\n")
+	for _, d := range PodmanDifferences() {
+		fmt.Fprintf(&rows, "| %s | %s | %s |\n", d.What, d.Does, d.Answer)
+	}
 	want := before + begin + rows.String() + end + after
 	if os.Getenv("UPDATE_ENGINES") != "" {
 		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
@@ -68,11 +72,16 @@ func TestDockersClientKnowsTheStartIntervalSinceTheSameAPI(t *testing.T) {
 
 // The answers are those of the engines' own documentation of GET /version: Podman names itself
 // among its components, and speaks API 1.41.
-func TestAnEngineThatIsNotDockersIsRefused(t *testing.T) {
-	podman := types.Version{Version: "5.4.2", APIVersion: "1.41", Components: []types.ComponentVersion{{Name: "Podman Engine", Version: "5.4.2"}, {Name: "Conmon", Version: "2.1.12"}}}
+func TestAPodmanThatIsTooOldIsRefused(t *testing.T) {
+	podman := func(v string) types.Version {
+		return types.Version{Version: v, APIVersion: "1.41", Components: []types.ComponentVersion{{Name: "Podman Engine", Version: v}, {Name: "Conmon", Version: "2.1.12"}}}
+	}
 	docker := types.Version{Version: "20.10.24", APIVersion: "1.41", Components: []types.ComponentVersion{{Name: "Engine", Version: "20.10.24"}, {Name: "containerd", Version: "1.6.20"}}}
 	require.NoError(t, unfit("unix:///s", types.Ping{APIVersion: "1.41"}, docker))
-	require.ErrorContains(t, unfit("unix:///s", types.Ping{APIVersion: "1.41"}, podman), "cannot use the engine at unix:///s: it is Podman 5.4.2; every image tag would be refused")
+	require.NoError(t, unfit("unix:///s", types.Ping{APIVersion: "1.41"}, podman("5.4.2")))
+	require.NoError(t, unfit("unix:///s", types.Ping{APIVersion: "1.41"}, podman("5.10.0")), "versions are numbers")
+	require.ErrorContains(t, unfit("unix:///s", types.Ping{APIVersion: "1.41"}, podman("4.3.1")), "cannot use the engine at unix:///s: it is Podman 4.3.1, older than 5.1")
+	require.ErrorContains(t, unfit("unix:///s", types.Ping{APIVersion: "1.41"}, podman("5.0.3")), "older than 5.1")
 	require.ErrorContains(t, unfit("unix:///s", types.Ping{APIVersion: "1.40"}, docker), "its API is 1.40, older than 1.41 (Docker 20.10)")
 	require.ErrorContains(t, unfit("unix:///s", types.Ping{}, docker), "does not say which API it speaks")
 }
@@ -88,7 +97,7 @@ func TestAnEngineThatBecameAnotherIsRefusedOnceItIsReachedAnew(t *testing.T) {
 	serve(t, at, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"Version":"5.4.2","ApiVersion":"1.41","Components":[{"Name":"Podman Engine","Version":"5.4.2"}]}`)
+		fmt.Fprint(w, `{"Version":"4.3.1","ApiVersion":"1.41","Components":[{"Name":"Podman Engine","Version":"4.3.1"}]}`)
 	}))
 	d.forget()
 	_, err = d.Look(t.Context())

@@ -30,6 +30,12 @@ func (d *Docker) Run(ctx context.Context) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 5*time.Second
 	var since time.Time
+	checks := make(chan struct{})
+	go func() {
+		defer close(checks)
+		d.runChecks(ctx)
+	}()
+	defer func() { <-checks }() // it ends with ctx, as this does
 	for told := false; ; {
 		last, err := d.listen(ctx, since)
 		if ctx.Err() != nil {

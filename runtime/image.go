@@ -129,6 +129,9 @@ func (d *Docker) pullAnew(ctx context.Context, e engine, q asking) (ring.Done, e
 // platform. Many do so wrongly; the index that the engine chose by is right. A
 // single image has none, and is what it says.
 func (d *Docker) judgeByIndex(ctx context.Context, e engine, q asking, i image.InspectResponse) error {
+	if isPodman(e) { // nobody tells of an index there
+		return otherPlatform(q, platformOf(i))
+	}
 	said, err := d.askRegistry(ctx, e, q.name)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (d *Docker) takesNothing(ctx context.Context, e engine, a ring.Action) erro
 // meet there, and the next choice is another one.
 func notMade(a ring.Action, err error) error {
 	f := fault("cannot create network "+a.NetworkName, ring.CauseNetwork, err)
-	if !strings.Contains(strings.ToLower(err.Error()), "pool overlaps") {
+	if text := strings.ToLower(err.Error()); !strings.Contains(text, "pool overlaps") && !strings.Contains(text, "is already used on the host or by another config") {
 		return f
 	}
 	if !slices.ContainsFunc(a.Network.Pools, func(p ring.Pool) bool { return p.Subnet != "" }) {

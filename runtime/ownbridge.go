@@ -27,6 +27,13 @@ func bridged(app *ring.App) []ring.Place {
 // own. It would start such a container and say nothing, with no network at all and
 // with none of its ports published.
 func (b beside) ownBridge(a ring.Action) (all []*ring.Refusal) {
+	if b.podman {
+		for _, at := range bridged(a.Of) {
+			all = append(all, no(a, ring.Unsupported, &at, "network_mode: bridge is Docker's own network, and Podman's is another one (podman), where services do not find each other",
+				"take network_mode out, and the service joins the app's own network"))
+		}
+		return all
+	}
 	if slices.ContainsFunc(b.networks, func(n network.Summary) bool { return slices.Contains(ownBridges, n.Name) }) {
 		return nil
 	}

@@ -102,6 +102,9 @@ func (d *Docker) askRegistry(ctx context.Context, e engine, name reference.Named
 	if err := d.open(cannot, name); err != nil {
 		return answer{}, err
 	}
+	if isPodman(e) {
+		return d.askWithoutEngine(ctx, e, cannot, name)
+	}
 	auth, err := d.credentials(ctx, name)
 	if err != nil {
 		return answer{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: err}

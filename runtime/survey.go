@@ -80,7 +80,7 @@ func bringsSubnets(app *ring.App) bool {
 
 // list asks the engine for what is here.
 func (d *Docker) list(ctx context.Context, e engine, ask lists) (b beside, err error) {
-	b = beside{host: d.opts.Host, self: d.self(), api: e.ClientVersion(), sources: d.opts.Sources, root: d.opts.DataRoot, adopted: d.adopts()}
+	b = beside{host: d.opts.Host, self: d.self(), api: e.ClientVersion(), podman: isPodman(e), sources: d.opts.Sources, root: d.opts.DataRoot, adopted: d.adopts()}
 	b.containers, err = e.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", composeProject))})
 	if err != nil {
 		return b, fault("cannot list containers", "", err)

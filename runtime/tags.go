@@ -163,14 +163,19 @@ func (t *TagReader) ask(ctx context.Context, name reference.Named, cannot string
 		t.mu.Unlock()
 		return nil, limited(cannot, domain, limitedWait)
 	case errors.As(err, &said) && said.status == http.StatusNotFound:
-		return nil, fmt.Errorf("%s: registry %s says not found", cannot, domain)
+		return nil, &saysNo{"not found", fmt.Sprintf("%s: registry %s says not found", cannot, domain)}
 	case errors.As(err, &said) && (said.status == http.StatusUnauthorized || said.status == http.StatusForbidden):
-		return nil, fmt.Errorf("%s: registry %s says denied; docker login %s may help", cannot, domain, domain)
+		return nil, &saysNo{"denied", fmt.Sprintf("%s: registry %s says denied; docker login %s may help", cannot, domain, domain)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("%s: registry %s did not answer in time", cannot, domain)
 	}
 	return nil, fmt.Errorf("%s: registry %s: %w", cannot, domain, err)
 }
+
+// saysNo is a registry's no, as in answer.
+type saysNo struct{ no, says string }
+
+func (e *saysNo) Error() string { return e.says }
 
 func askFor(ctx context.Context, folder string, h registryHost, creds registry.AuthConfig, repo string, ask func(context.Context, *registryClient) ([]string, error)) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tagsWithin)

@@ -58,7 +58,7 @@ func (d *Docker) verify(ctx context.Context, e engine, a ring.Action) (ring.Done
 	if err != nil {
 		return ring.Done{}, fault(cannot+": cannot ask the engine for its registries", "", err)
 	}
-	return d.verifyByKeys(ctx, a, rule, name, digest, info.RegistryConfig)
+	return d.verifyByKeys(ctx, a, rule, name, digest, registriesOf(e, info.RegistryConfig, reference.Domain(name)))
 }
 
 // pinned is the repository and the digest of a pin.

@@ -38,6 +38,9 @@ type Rig struct {
 	ImageLabel    string      // that the image has
 	Poked         chan string // what the engine was told to poke with: an instance, or "" for all
 
+	Lacks []Capability // what this engine cannot do
+	needs []Capability // of the story that is told
+
 	NotOurs   error // what a step ends with on a container that is not ours
 	MaxOutput int   // of a command, in bytes
 	// HearEvent does what an event of a container does, where none is listened for.

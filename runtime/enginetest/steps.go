@@ -102,6 +102,13 @@ func (r *Rig) MustFail(t *testing.T, a ring.Action) *ring.EngineError {
 	return e
 }
 
+// refusalOf is what a step was refused with; there has to be one.
+func refusalOf(t *testing.T, e *ring.EngineError) *ring.Refusal {
+	t.Helper()
+	require.NotNil(t, e.Refusal, "%v", e)
+	return e.Refusal
+}
+
 // Seen is one whole look.
 func (r *Rig) Seen(t *testing.T) ring.Seen {
 	t.Helper()

@@ -21,8 +21,8 @@ func externalVolume(t *testing.T, r *Rig) {
 	})
 	a.Of.Volumes = []ring.Volume{{Key: "theirs", External: name}, {Key: "named", Name: r.App + "-called-so", Driver: "local", DriverOpts: map[string]string{"type": "tmpfs", "device": "tmpfs"}}}
 	e := r.MustFail(t, a)
-	require.Equal(t, ring.BadValue, e.Refusal.Code)
-	require.Contains(t, e.Refusal.Hint, "docker volume create "+name)
+	require.Equal(t, ring.BadValue, refusalOf(t, e).Code)
+	require.Contains(t, refusalOf(t, e).Hint, "docker volume create "+name)
 	require.Empty(t, r.Seen(t).Instances)
 
 	r.AddVolume(t, name)
@@ -45,9 +45,9 @@ func besideStranger(t *testing.T, r *Rig) {
 	r.Must(t, ActionOn(ring.DoRemove, r.OnlyInstance(t)))
 	id := r.AddForeign(t, r.App+"-db-1", r.App+"_db:/data")
 	e := r.MustFail(t, a)
-	require.Equal(t, ring.ForeignProject, e.Refusal.Code)
-	require.Contains(t, e.Refusal.Says, r.App+"-db-1")
-	require.Contains(t, e.Refusal.Hint, "docker compose down in /home/me/"+r.App)
+	require.Equal(t, ring.ForeignProject, refusalOf(t, e).Code)
+	require.Contains(t, refusalOf(t, e).Says, r.App+"-db-1")
+	require.Contains(t, refusalOf(t, e).Hint, "docker compose down in /home/me/"+r.App)
 	require.False(t, e.Permanent)
 	require.Empty(t, r.Seen(t).Instances)
 	require.True(t, r.Inspect(t, id).State.Running)

@@ -28,7 +28,12 @@ func createdIsSeen(t *testing.T, r *Rig) {
 	require.WithinDuration(t, time.Now(), in.Created, time.Minute)
 	in.Created = time.Time{}
 	require.Contains(t, in.Addresses, "none")
-	require.Equal(t, &ring.Resources{}, in.Limits)
+	bounds := &ring.Resources{}
+	if r.lacks(t, UnboundedProcesses) {
+		most := int64(2048)
+		bounds.PidsLimit = &most
+	}
+	require.Equal(t, bounds, in.Limits)
 	in.Addresses, in.Limits = nil, nil
 	require.Equal(t, ring.Instance{
 		ID: done.Instance, Name: r.App + "-web-1-" + a.Version.Short(), App: r.App, Source: "prod", Path: "apps/" + r.App, Service: "web", Slot: 1,
@@ -77,10 +82,10 @@ func foreignName(t *testing.T, r *Rig) {
 	a := r.CreateAction(nil)
 	id := r.AddForeign(t, ring.ContainerName(a.App, a.Service, a.Slot, a.Version))
 	e := r.MustFail(t, a)
-	require.Equal(t, ring.Conflict, e.Refusal.Code)
+	require.Equal(t, ring.Conflict, refusalOf(t, e).Code)
 	require.False(t, e.Permanent, "it is no word on the version")
 	require.Positive(t, e.Wait)
-	require.NotEmpty(t, e.Refusal.Hint)
+	require.NotEmpty(t, refusalOf(t, e).Hint)
 	require.Regexp(t, `^container `+id[:12]+` \(image .+\)$`, e.Holder, "whose it is")
 	whose := ring.Action{Kind: ring.DoWhose, App: a.App, Service: a.Service, Name: ring.ContainerName(a.App, a.Service, a.Slot, a.Version)}
 	require.Equal(t, e.Holder, r.MustFail(t, whose).Holder)
@@ -98,7 +103,7 @@ func collision(t *testing.T, r *Rig) {
 	b := a
 	b.Version = a.Version[:len(a.Version)-1] + "x" // the name has its first digits only
 	e := r.MustFail(t, b)
-	require.Equal(t, ring.Conflict, e.Refusal.Code)
+	require.Equal(t, ring.Conflict, refusalOf(t, e).Code)
 	require.Empty(t, e.Holder, "it is nobody else's")
 	r.Must(t, ring.Action{Kind: ring.DoWhose, App: a.App, Service: a.Service, Name: ring.ContainerName(a.App, a.Service, a.Slot, a.Version)})
 	require.Equal(t, a.Version, r.OnlyInstance(t).Version)
@@ -164,7 +169,7 @@ func renamed(t *testing.T, r *Rig) {
 	id := r.AddForeign(t, r.App+"-theirs")
 	a.NewName = r.App + "-theirs"
 	e := r.MustFail(t, a)
-	require.Equal(t, ring.Conflict, e.Refusal.Code)
+	require.Equal(t, ring.Conflict, refusalOf(t, e).Code)
 	require.Contains(t, e.Holder, id[:12])
 	require.Positive(t, e.Wait)
 	require.Equal(t, now.Name, r.OnlyInstance(t).Name)
@@ -209,6 +214,12 @@ func healthIsSeen(t *testing.T, r *Rig) {
 	}))
 	in := r.OnlyInstance(t)
 	require.Equal(t, "starting", in.Health)
+	if r.lacks(t, HealthClock) { // then whoever follows events runs them
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Engine.Run(ctx) }()
+		defer func() { cancel(); <-ended }()
+	}
 	for _, healthy := range []bool{true, false, true} {
 		r.SetHealth(t, in.ID, healthy)
 		want := map[bool]string{true: "healthy", false: "unhealthy"}[healthy]

@@ -1,0 +1,32 @@
+package doctor
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func checkOf(t *testing.T, e Engine, name string) Check {
+	t.Helper()
+	e.Asked = Asked{Asked: true}
+	for _, c := range engineChecks(&e) {
+		if c.Name == name {
+			return c
+		}
+	}
+	require.Fail(t, "no such check", name)
+	return Check{}
+}
+
+func TestAPodmanWithoutSystemdFails(t *testing.T) {
+	c := checkOf(t, Engine{Podman: true}, "checks")
+	require.Equal(t, Fail, c.Result)
+	require.Equal(t, OK, checkOf(t, Engine{Podman: true, Clock: true}, "checks").Result)
+	require.Equal(t, OK, checkOf(t, Engine{}, "checks").Result)
+}
+
+func TestAPodmanThatDoesNotStartAtBootIsTold(t *testing.T) {
+	c := checkOf(t, Engine{Podman: true, AtBoot: Boot{Asked: Asked{Asked: true}, Enabled: "disabled"}}, "starts at boot")
+	require.Equal(t, Warn, c.Result)
+	require.Equal(t, "systemctl enable podman-restart", c.Hint)
+}
