@@ -443,7 +443,7 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		},
 		{
 			name: "the engine's own network, of Podman", app: shop(onBridge), here: beside{podman: true, networks: []network.Summary{net("bridge", nil)}}, line: 9,
-			code: ring.Unsupported, says: "network_mode: bridge is Docker's own network", hints: []string{"take network_mode out"},
+			code: ring.Unsupported, says: "network_mode: bridge is Docker's own network, and Podman's is another one (podman), where services do not find each other", hints: []string{"take network_mode out"},
 		},
 		{
 			name: "an external network for Swarm only", app: shop(external),
