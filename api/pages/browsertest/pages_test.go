@@ -3,6 +3,7 @@ package browsertest
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +84,23 @@ func TestEveryPageWorksWithoutJavaScript(t *testing.T) {
 	require.Empty(t, js[string](b.visit("/"), `document.getElementById('live').innerText`), "a script ran")
 	b.visit("/act/api?verb=hold").fill("reason", "looking at the disk").press("hold api").reads("Done")
 	require.Equal(t, []string{"hold api/ 4h: looking at the disk"}, w.acts())
+}
+
+// A page of somebody else cannot lay one of ours under what its reader clicks.
+func TestNoPageIsShownInAFrame(t *testing.T) {
+	s := serve(t, newWorld())
+	around := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<title>around</title><iframe id="ours" src="%s/"></iframe><iframe id="own" srcdoc="<p>theirs</p>"></iframe>`, s.url)
+	}))
+	t.Cleanup(around.Close)
+	b := s.open(t, light)
+	b.do(chromedp.Navigate(around.URL))
+	b.until("both frames are there", `document.title == 'around' && document.readyState == 'complete'`)
+	require.Equal(t, "theirs", js[string](b, `document.getElementById('own').contentDocument.body.innerText.trim()`), "frames work here")
+	refused := func(line string) bool { return strings.Contains(line, "frame-ancestors") }
+	require.Eventually(t, func() bool { return slices.ContainsFunc(b.heard(), refused) }, patience, 20*time.Millisecond, "the browser says why it shows nothing")
+	b.forget()
 }
 
 // What somebody writes into a commit, a log or a reason is text, on every page.
