@@ -116,7 +116,7 @@ func (d *Daemon) seen(ctx context.Context, st ring.Status, now time.Time) *docto
 	}
 	each(ctx, probes)
 	s.Registries = regs
-	s.Reboot = reboot(&facts, &seen, worldErr, cmp.Or(st.Engine, notLooked(&st)))
+	s.Reboot = reboot(&facts, &seen, &s.Engine, worldErr, cmp.Or(st.Engine, notLooked(&st)))
 	return s
 }
 
@@ -200,7 +200,10 @@ func (d *Daemon) probeEngine(ctx context.Context) (doctor.Engine, doctor.Beside)
 		if about.Podman {
 			unit = "podman-restart.service"
 		}
-		e.AtBoot = probeBoot(ctx, unit)
+		if e.AtBoot = probeBoot(ctx, unit); about.Podman && e.AtBoot.Asked.Asked && e.AtBoot.Err == "" {
+			out, _ := exec.CommandContext(ctx, "systemctl", "show", "--property=ExecStart", unit).Output()
+			e.AtBoot.Starts = string(out) // nothing is the least that the unit starts
+		}
 	}
 	return e, doctor.Beside{Asked: answer(err), Projects: about.Projects}
 }
@@ -227,11 +230,14 @@ func notLooked(st *ring.Status) string {
 }
 
 // reboot counts the instances of workers that run, and those that the engine would not start.
-func reboot(f *ring.Facts, seen *ring.Seen, worldErr error, engine string) doctor.Reboot {
+func reboot(f *ring.Facts, seen *ring.Seen, e *doctor.Engine, worldErr error, engine string) doctor.Reboot {
 	if worldErr != nil || engine != "" {
 		return doctor.Reboot{Asked: answer(cmp.Or(worldErr, errors.New(engine)))}
 	}
-	r := doctor.Reboot{Asked: answer(nil)}
+	if e.Podman && !e.AtBoot.Asked.Asked {
+		return doctor.Reboot{} // without systemd nobody can tell what starts its containers
+	}
+	r, back := doctor.Reboot{Asked: answer(nil), Podman: e.Podman}, e.ComeBack()
 	for i := range seen.Instances {
 		in := &seen.Instances[i]
 		row, ours := f.Apps[in.App]
@@ -242,7 +248,7 @@ func reboot(f *ring.Facts, seen *ring.Seen, worldErr error, engine string) docto
 			continue
 		}
 		r.Ready++
-		if in.Policy != "always" && in.Policy != "unless-stopped" {
+		if !slices.Contains(back, in.Policy) {
 			r.Stay = append(r.Stay, in.App+"/"+in.Service)
 		}
 	}

@@ -136,9 +136,36 @@ func TestARebootIsToldOfByTheEnginesPolicy(t *testing.T) {
 		in("web", "job", "no", ring.JobK, ring.StateRunning), in("web", "api", "no", ring.Worker, ring.StateExited),
 		in("web", "old", "no", ring.Worker, ring.StateRunning), in("other", "api", "no", ring.Worker, ring.StateRunning),
 	}}
-	r := reboot(&f, &seen, nil, "")
+	r := reboot(&f, &seen, &doctor.Engine{}, nil, "")
 	require.Equal(t, 2, r.Ready)
 	require.Equal(t, []string{"web/db"}, r.Stay)
-	require.Equal(t, "away", reboot(&f, &seen, nil, "away").Err)
-	require.Equal(t, "no answer within 5s", reboot(&f, &seen, context.DeadlineExceeded, "").Err)
+	require.Equal(t, "away", reboot(&f, &seen, &doctor.Engine{}, nil, "away").Err)
+	require.Equal(t, "no answer within 5s", reboot(&f, &seen, &doctor.Engine{}, context.DeadlineExceeded, "").Err)
+}
+
+// Podman starts nothing with the host by itself: its unit does, and says what.
+func TestARebootOnPodmanCountsWhatItsUnitStarts(t *testing.T) {
+	f := ring.Facts{Apps: map[string]ring.InForce{"web": {App: ring.App{Name: "web", Services: []ring.Service{{Name: "api"}, {Name: "db"}}}}}}
+	seen := ring.Seen{Instances: []ring.Instance{
+		{App: "web", Service: "api", Policy: "always", Kind: ring.Worker, State: ring.StateRunning},
+		{App: "web", Service: "db", Policy: "unless-stopped", Kind: ring.Worker, State: ring.StateRunning},
+	}}
+	asked := doctor.Asked{Asked: true}
+	for _, c := range []struct {
+		says, enabled, starts string
+		stay                  []string
+	}{
+		{"not enabled", "disabled", "start --all --filter restart-policy=always", []string{"web/api", "web/db"}},
+		{"not there", "not-found", "", []string{"web/api", "web/db"}},
+		{"of Podman 5.4", "enabled", "start --all --filter restart-policy=always", []string{"web/db"}},
+		{"that says nothing", "enabled", "", []string{"web/db"}},
+		{"of a newer one", "enabled", "start --all --filter should-start-on-boot=true", nil},
+		{"as people write it", "enabled", "start --all --filter restart-policy=always --filter restart-policy=unless-stopped", nil},
+	} {
+		r := reboot(&f, &seen, &doctor.Engine{Podman: true, AtBoot: doctor.Boot{Asked: asked, Enabled: c.enabled, Starts: c.starts}}, nil, "")
+		require.Equal(t, c.stay, r.Stay, c.says)
+		require.Equal(t, 2, r.Ready)
+		require.True(t, r.Podman)
+	}
+	require.False(t, reboot(&f, &seen, &doctor.Engine{Podman: true}, nil, "").Asked.Asked, "without systemd nobody can tell")
 }

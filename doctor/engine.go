@@ -122,10 +122,28 @@ func bootCheck(e *Engine) Check {
 	if skipped {
 		return c
 	}
-	if e.AtBoot.Enabled != "enabled" && e.AtBoot.Enabled != "static" && e.AtBoot.Enabled != "alias" {
+	if !e.AtBoot.enabled() {
 		return c.is(Warn, "systemctl enable "+e.unit(), "%s.service is %s", e.unit(), e.AtBoot.Enabled)
 	}
 	return c.is(OK, "", "%s.service is %s", e.unit(), e.AtBoot.Enabled)
+}
+
+func (b *Boot) enabled() bool {
+	return b.Enabled == "enabled" || b.Enabled == "static" || b.Enabled == "alias"
+}
+
+// ComeBack are the restart policies whose containers start with the host, without gitring.
+// Podman has a unit for that; the one of 5.4 starts those of "always" alone.
+func (e *Engine) ComeBack() []string {
+	switch {
+	case !e.Podman:
+		return []string{"always", "unless-stopped"}
+	case !e.AtBoot.enabled():
+		return nil
+	case strings.Contains(e.AtBoot.Starts, "unless-stopped") || strings.Contains(e.AtBoot.Starts, "should-start-on-boot"):
+		return []string{"always", "unless-stopped"}
+	}
+	return []string{"always"}
 }
 
 func rebootCheck(r *Reboot) Check {
@@ -135,7 +153,11 @@ func rebootCheck(r *Reboot) Check {
 	}
 	back := r.Ready - len(r.Stay)
 	if len(r.Stay) > 0 {
-		return c.is(Warn, "gitring starts them as soon as it runs; restart: unless-stopped has the engine do it",
+		hint := "gitring starts them as soon as it runs; restart: unless-stopped has the engine do it"
+		if r.Podman {
+			hint = "gitring starts them as soon as it runs; restart: always has podman-restart.service do it, once enabled"
+		}
+		return c.is(Warn, hint,
 			"%d of %d instances come back if gitring does not: not %s", back, r.Ready, strings.Join(slices.Compact(slices.Sorted(slices.Values(r.Stay))), ", "))
 	}
 	return c.is(OK, "", "%d of %d instances come back if gitring does not", back, r.Ready)

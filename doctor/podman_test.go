@@ -30,3 +30,10 @@ func TestAPodmanThatDoesNotStartAtBootIsTold(t *testing.T) {
 	require.Equal(t, Warn, c.Result)
 	require.Equal(t, "systemctl enable podman-restart", c.Hint)
 }
+
+func TestOnPodmanARebootIsMendedByItsUnit(t *testing.T) {
+	r := Reboot{Asked: Asked{Asked: true}, Podman: true, Ready: 2, Stay: []string{"web/db"}}
+	require.Contains(t, rebootCheck(&r).Hint, "restart: always has podman-restart.service do it")
+	r.Podman = false
+	require.NotContains(t, rebootCheck(&r).Hint, "podman")
+}

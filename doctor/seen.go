@@ -61,13 +61,15 @@ type Engine struct {
 type Boot struct {
 	Asked
 	Enabled string // as systemctl is-enabled says it
+	Starts  string // the commands of the unit; asked of Podman's alone
 }
 
 // Reboot is what would come back without gitring.
 type Reboot struct {
 	Asked
-	Ready int      // instances that are to come back
-	Stay  []string // those of them that would not, as app/service
+	Podman bool
+	Ready  int      // instances that are to come back
+	Stay   []string // those of them that would not, as app/service
 }
 
 // Folder is the state directory.

@@ -1,7 +1,10 @@
 package runtime
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/runtime/enginetest"
 )
@@ -18,10 +21,23 @@ func TestEngineConforms(t *testing.T) {
 // is sent.
 func conformance(t *testing.T, start func(*testing.T) *rig) {
 	enginetest.Conforms(t, func(t *testing.T) *enginetest.Rig { return start(t).Rig }, enginetest.HostStories(), enginetest.InstanceStories())
-	for _, s := range []struct {
-		name  string
-		story func(*testing.T, *rig)
-	}{
+	for _, s := range ownStories() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			defer enginetest.FailOnPanic(t)
+			s.story(t, start(t))
+		})
+	}
+}
+
+// An ownStory looks at what Docker is sent.
+type ownStory struct {
+	name  string
+	story func(*testing.T, *rig)
+}
+
+func ownStories() []ownStory {
+	return []ownStory{
 		{"every field of a spec survives", survives},
 		{"hooks run after each start and before each stop of ours", hooksRun},
 		{"a failing post_start hook stops the instance again", postStartFails},
@@ -33,10 +49,14 @@ func conformance(t *testing.T, start func(*testing.T) *rig) {
 		{"what the engine's API cannot do is told", told},
 		{"what is not allowed is not made", notAllowed},
 		{"sealed values are opened for the engine alone", sealedValues},
-	} {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			s.story(t, start(t))
-		})
+	}
+}
+
+func TestEachOwnStoryHasANameThatCanBeAFolder(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range ownStories() {
+		require.False(t, strings.ContainsAny(s.name, ",:/"), s.name)
+		require.False(t, names[s.name], s.name)
+		names[s.name] = true
 	}
 }

@@ -60,7 +60,7 @@ func PodmanDifferences() []PodmanDifference {
 		{"`shm_size` with `ipc: host`, `init` with `pid`, `domainname`, `gpus`, a log's `tag`, a comma in a bind's path", "refuses them or leaves them out", "refuses the app (`Unsupported`)"},
 		{"a bind whose path is not there", "makes a folder", "makes none where Compose's long form says so"},
 		{"`healthcheck`", "has systemd as its clock", "has Podman run each check at its interval where there is no systemd"},
-		{"a reboot", "starts containers by `podman-restart.service`", "`doctor` asks for that unit"},
+		{"a reboot", "starts containers by `podman-restart.service`: those of `restart: always`, and of `unless-stopped` where the unit says so", "`doctor` asks for that unit, and counts what it starts"},
 		{"an image that was built here", "gives it a digest as if a registry had it", "asks the registry, unless `pull_policy: never` says not to"},
 		{"a service that joins another's namespaces", "starts the owner with it, and removes no owner before", "tries again until it can"},
 		{"processes of a container", "bounds them at 2048", "leaves that as it is"},

@@ -86,6 +86,32 @@ func TestAPodmanThatIsTooOldIsRefused(t *testing.T) {
 	require.ErrorContains(t, unfit("unix:///s", types.Ping{}, docker), "does not say which API it speaks")
 }
 
+// Podman tells it as Docker does: among its security options, which are asked for once it answers.
+func TestAPodmanWithoutRootIsRefused(t *testing.T) {
+	for options, refused := range map[string]bool{`"name=seccomp,profile=default","name=rootless"`: true, `"name=seccomp,profile=default"`: false} {
+		at := socket(t)
+		serve(t, at, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			w.Header().Set("Content-Type", "application/json")
+			if strings.HasSuffix(r.URL.Path, "/info") {
+				fmt.Fprint(w, `{"SecurityOptions":[`+options+`]}`)
+				return
+			}
+			fmt.Fprint(w, `{"Version":"5.4.2","ApiVersion":"1.41","Components":[{"Name":"Podman Engine","Version":"5.4.2"}]}`)
+		}))
+		d, err := Dial(t.Context(), Options{URL: "unix://" + at, Host: "edge"})
+		if !refused {
+			require.NoError(t, err)
+			require.NoError(t, d.Close())
+			continue
+		}
+		var unfit *UnfitError
+		require.ErrorAs(t, err, &unfit)
+		require.Contains(t, unfit.Says, "it is Podman without root")
+		require.NotEmpty(t, unfit.Hint)
+	}
+}
+
 // Reached in two steps, too: a socket that was Docker's and is Podman's by now.
 func TestAnEngineThatBecameAnotherIsRefusedOnceItIsReachedAnew(t *testing.T) {
 	c, at := newCanned(t, 1), socket(t)

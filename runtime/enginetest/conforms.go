@@ -94,7 +94,7 @@ func Conforms(t *testing.T, start func(*testing.T) *Rig, parts ...[]Story) {
 	for _, s := range slices.Concat(parts...) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			defer failOnPanic(t)
+			defer FailOnPanic(t)
 			r := start(t)
 			r.needs = s.needs
 			s.run(t, r)
@@ -108,9 +108,9 @@ func (r *Rig) lacks(t *testing.T, c Capability) bool {
 	return slices.Contains(r.Lacks, c)
 }
 
-// failOnPanic has a panic fail its own story alone: an engine that answers otherwise than
+// FailOnPanic has a panic fail its own story alone: an engine that answers otherwise than
 // expected may leave a value empty that a story reads.
-func failOnPanic(t *testing.T) {
+func FailOnPanic(t *testing.T) {
 	if p := recover(); p != nil {
 		t.Errorf("panic: %v\n%s", p, debug.Stack())
 	}

@@ -77,7 +77,7 @@ func NewRig(t *testing.T) *Rig {
 // WaitFor looks until ok says yes.
 func (r *Rig) WaitFor(t *testing.T, what string, ok func(ring.Seen) bool) ring.Seen {
 	t.Helper()
-	deadline := time.NewTimer(15 * time.Second)
+	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

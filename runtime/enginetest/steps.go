@@ -163,7 +163,7 @@ func (r *Rig) NextPoke(t *testing.T) string {
 	select {
 	case id := <-r.Poked:
 		return id
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(t, "no poke")
 		return ""
 	}

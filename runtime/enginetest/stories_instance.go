@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -210,7 +211,7 @@ func exitIsSeen(t *testing.T, r *Rig) {
 
 func healthIsSeen(t *testing.T, r *Rig) {
 	r.Must(t, r.CreateAction(func(s *ring.Service) {
-		s.Spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", "/app", "check"}, Interval: 100 * time.Millisecond, Timeout: 2 * time.Second, Retries: 1}
+		s.Spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", "/app", "check"}, Interval: 100 * time.Millisecond, Timeout: 20 * time.Second, Retries: 1}
 	}))
 	in := r.OnlyInstance(t)
 	require.Equal(t, "starting", in.Health)
@@ -281,13 +282,27 @@ func logs(t *testing.T, r *Rig) {
 	b.Reset()
 	require.NoError(t, r.Engine.ReadLogs(t.Context(), in.ID, false, 0, &b))
 	require.Empty(t, b.String(), "no line was asked for")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	b.Reset()
-	require.NoError(t, r.Engine.ReadLogs(ctx, in.ID, true, -1, &b))
-	require.Error(t, ctx.Err(), "following ends with its context")
-	require.Contains(t, b.String(), "hello")
+	follower := &until{text: "hello", then: cancel}
+	require.NoError(t, r.Engine.ReadLogs(ctx, in.ID, true, -1, follower))
+	require.ErrorIs(t, ctx.Err(), context.Canceled, "following shows what is there, and ends with its context")
 	require.Error(t, r.Engine.ReadLogs(t.Context(), strings.Repeat("0", 64), false, -1, &b))
+}
+
+// until is what is written, and does something once a text is in it.
+type until struct {
+	bytes.Buffer
+	text string
+	then func()
+}
+
+func (u *until) Write(p []byte) (int, error) {
+	n, err := u.Buffer.Write(p)
+	if strings.Contains(u.String(), u.text) {
+		u.then()
+	}
+	return n, err
 }
 
 func delay(t *testing.T, r *Rig) {
