@@ -170,7 +170,7 @@ func sealedValues(t *testing.T, r *rig) {
 	require.NotContains(t, c.Config.Labels[labelHooks], "hunter22")
 	require.Contains(t, a.Want.Spec.Command[1], ring.SealMark, "the plan stays sealed")
 
-	done := r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
+	done := r.Must(t, stopped(ring.DoRemove, in))
 	require.Len(t, done.Told, 1)
 	require.Contains(t, done.Told[0], "TOKEN=a-<TOKEN>")
 	require.NotContains(t, done.Told[0], "hunter22")
@@ -189,7 +189,7 @@ func sealedValues(t *testing.T, r *rig) {
 	a.Want.Spec.Entrypoint, a.Slot = []string{"/app"}, 3
 	id := r.Must(t, a).Instance
 	r.opts.Open = nil
-	done = r.Must(t, ring.Action{Kind: ring.DoRemove, Instance: id, Grace: time.Second})
+	done = r.Must(t, ring.Action{Kind: ring.DoRemove, Instance: id, Grace: time.Minute})
 	require.Len(t, done.Told, 1)
 	require.NotContains(t, done.Told[0], "hunter22")
 	require.Contains(t, done.Told[0], "not told")
