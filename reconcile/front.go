@@ -361,6 +361,9 @@ func (t *Pass) frontGate(v *service) ring.Reason {
 	if behind == nil || behind.want.Replicas == 0 {
 		return ring.Reason{}
 	}
+	if behind.isExclusive() && isPortFree(t.publishersOf(behind)) {
+		return ring.Reason{} // none starts before the front has the port (awaitsFront)
+	}
 	for _, in := range behind.instances {
 		if in.State != ring.StateRunning {
 			continue

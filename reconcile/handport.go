@@ -32,20 +32,25 @@ func (t *Pass) awaitsFront(v *service) outcome {
 	if o := t.givePort(v); o.then == stop {
 		return o
 	}
+	why := ring.Reason{Code: ring.WhyFrontNotReady, On: frontID(v.id), Says: "its front does not have its table yet"}
 	if v.failed == nil && v.waits.None() && isPortFree(t.publishersOf(v)) && !t.frontTook(v) {
-		return outcome{then: stop, reason: ring.Reason{Code: ring.WhyFrontNotReady, On: frontID(v.id), Says: "its front does not have its table yet"}}
+		return outcome{then: stop, reason: why}
+	}
+	if v.target == v.want && t.takesPortBack(v) { // on_failure: continue, and nobody would reach it
+		why.Says = v.failed.Reason
+		return outcome{then: stop, reason: why}
 	}
 	return outcome{}
 }
 
 // takePortBack starts what was stopped for a front that does not serve. What cannot overlap
-// waits for the new version to stop (emptySlotMove).
+// waits for the new version to stop (emptySlotMove), or for none to run where the rollout goes on.
 func (t *Pass) takePortBack(v *service) outcome {
 	if !t.takesPortBack(v) {
 		return outcome{}
 	}
 	for _, in := range t.publishersOf(v) {
-		if !in.Live() && in.intent == intentPark && v.mayOverlap(in) {
+		if !in.Live() && in.intent == intentPark && (v.mayOverlap(in) || v.target == v.want && v.mayStart(in)) {
 			return outcome{then: stop, move: move{kind: moveStart, in: in, why: "its front does not have its port"}}
 		}
 	}

@@ -188,7 +188,10 @@ func (t *Pass) portNotTaken(v *service) string {
 	if !isPortFree(publishers) || took && (v.isExclusive() || !t.needsPublisher(v, publishers[0])) {
 		return ""
 	}
-	since, limit, says := time.Time{}, silentWithin, "its front does not answer"
+	if front.rollout.Version != front.want.Version {
+		return "" // it may not be made yet: the port was free before this rollout
+	}
+	since, limit, says := laterOf(v.rollout.Began, front.rollout.Began), silentWithin, "its front does not answer"
 	for _, in := range publishers {
 		since = laterOf(since, t.Facts.Intents[in.ID].At)
 		if !in.Finished.After(t.now) {
