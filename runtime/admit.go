@@ -216,8 +216,11 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 		return nil // one writer at a time is for the one who decides
 	}
 	if !b.sameProject(a.Of, b.volumes[i].Labels, p) {
-		return one(no(a, ring.PolicyDenied, v.at, fmt.Sprintf("volume %s belongs to project %s", name, owner),
-			"use a volume of the app's own, or one of no project, which docker volume create makes; one app never mounts another's"))
+		hint := "use a volume of the app's own, or one of no project, which docker volume create makes; one app never mounts another's"
+		if v.External == "" && b.mayTakeOver(b.volumes[i].Labels, a.Of.Source, p) { // a renamed app, and a name: that stayed
+			hint = fmt.Sprintf("to take the data over, where app %s has become %s: volumes: {%s: {x-gitring: {from: %s}}}; else %s", owner, a.App, v.Key, owner, hint)
+		}
+		return one(no(a, ring.PolicyDenied, v.at, fmt.Sprintf("volume %s belongs to project %s", name, owner), hint))
 	}
 	if len(p.running) > 0 {
 		hint := down(p.running)

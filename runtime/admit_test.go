@@ -479,6 +479,16 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			code: ring.PolicyDenied, says: "volume blog_pg belongs to project blog",
 		},
 		{
+			name: "a named volume of an app that was renamed", app: shop(func(a *ring.App) { a.Volumes[0].Name = "pg" }),
+			here: beside{volumes: vols(&volume.Volume{Name: "pg", Labels: map[string]string{"gitring.app": "blog", "gitring.host": "edge-1", "gitring.source": "prod"}})},
+			code: ring.PolicyDenied, says: "volume pg belongs to project blog", hints: []string{"where app blog has become shop: volumes: {pg: {x-gitring: {from: blog}}}", "docker volume create"},
+		},
+		{
+			name: "a named volume of another host's app", app: shop(func(a *ring.App) { a.Volumes[0].Name = "pg" }),
+			here: beside{volumes: vols(&volume.Volume{Name: "pg", Labels: map[string]string{"gitring.app": "blog", "gitring.host": "edge-2", "gitring.source": "prod"}})},
+			code: ring.PolicyDenied, says: "volume pg belongs to project blog", hints: []string{"use a volume of the app's own"},
+		},
+		{
 			name: "its own volume of the days when the host had another name", app: shop(),
 			here: beside{volumes: vols(&volume.Volume{Name: "shop_pg", Labels: map[string]string{"gitring.app": "shop", "gitring.host": "old"}})},
 		},

@@ -230,7 +230,11 @@ func Refusal(s *screen.Screen, indent int, who string, r *ring.Refusal) {
 	if r.Commit != "" {
 		at = strings.TrimSpace(at + " at " + r.Commit.Short())
 	}
-	s.Line(indent, " ", screen.Text(who), screen.Painted("refused", screen.Red), screen.Painted(string(r.Code), screen.Red), screen.Text(at+":"), screen.Text(r.Says))
+	line := []screen.Word{screen.Text(who), screen.Painted("refused", screen.Red), screen.Painted(string(r.Code), screen.Red), screen.Text(at + ":"), screen.Text(r.Says)}
+	if at == "" { // what a folder no longer has is at no place
+		line = slices.Concat(line[:2], []screen.Word{screen.Painted(string(r.Code)+":", screen.Red)}, line[4:])
+	}
+	s.Line(indent, " ", line...)
 	if r.Hint != "" {
 		s.Line(indent+2, " ", screen.Painted("hint:", screen.Dim), screen.Text(r.Hint))
 	}

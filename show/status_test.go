@@ -92,6 +92,13 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 	require.Contains(t, s.String(), "web/web image missing")
 }
 
+// What a commit no longer has is refused at no place, and the line has no hole there.
+func TestARefusalWithoutAPlaceHasNoHole(t *testing.T) {
+	s := screen.New(false, 0)
+	Refusal(s, 0, "db", &ring.Refusal{Code: ring.VolumeLeftBehind, App: "db", Says: "VOLUME a WOULD BEGIN EMPTY"})
+	require.Equal(t, "db refused VolumeLeftBehind: VOLUME a WOULD BEGIN EMPTY\n", s.String())
+}
+
 // One program that ends has one row, one line of what follows, and what to do. What waits for it has a row
 // that names it. The words are those of a daemon.
 func TestAFailureIsSaidOnce(t *testing.T) {

@@ -149,7 +149,7 @@ func (g *globals) showFound(in *setup.Setup) error {
 	}
 	for _, w := range o.Withheld {
 		row("no grants", screen.Text(fmt.Sprintf("to %s, for %s (%s), which %s", strings.Join(w.Apps, ", "), w.Asks, w.At, w.Risk)))
-		row("", screen.Text("hint: "+w.Hint))
+		s.Line(12, " ", screen.Painted("hint:", screen.Dim), screen.Text(w.Hint)) // below the words, which start there
 	}
 	row("apps", screen.Text(cmp.Or(strings.Join(o.Apps, ", "), "none")))
 	for _, says := range o.NotRead {
