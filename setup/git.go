@@ -36,7 +36,7 @@ func (in *Setup) settings(ctx context.Context) []GitSetting {
 	}
 	for i := range list {
 		is := in.Setting(ctx, list[i].Key)
-		list[i].Set = is == list[i].Value || is == "" && list[i].Key == "gpg.format" && in.Result.key.openPGP
+		list[i].Set = is == list[i].Value || list[i].Key == "user.signingkey" && is+".pub" == list[i].Value || is == "" && list[i].Key == "gpg.format" && in.Result.key.openPGP
 	}
 	return list
 }
@@ -79,6 +79,14 @@ func (in *Setup) signByDefault(ctx context.Context) error {
 	return nil
 }
 
+// again is the command that goes on where this one wrote: without its folder it would begin anew.
+func (in *Setup) again(flags string) string {
+	if in.options.Out != "" {
+		flags += " --out " + pasteable(in.options.Out)
+	}
+	return "gitring init " + flags
+}
+
 // ListNext is what is left to do, in order.
 func (in *Setup) ListNext(ctx context.Context) {
 	add := func(format string, args ...any) {
@@ -99,24 +107,24 @@ func (in *Setup) ListNext(ctx context.Context) {
 		if _, err := os.Stat(file); in.there != nil && err == nil { // a person chose what it grants
 			add("what the apps ask of the host: gitring policy suggest --config %s shows it, and --write %s --reason '…' with it grants it", pasteable(o.Config), pasteable(file))
 		} else {
-			add("what the apps ask of the host: gitring init --force --grants=most grants it, with the line of each; gitring policy suggest shows it before")
+			add("what the apps ask of the host: %s grants it, with the line of each; gitring policy suggest shows it before", in.again("--force --grants=most"))
 		}
 	}
 	switch {
 	case in.writeSearch || in.searchHere:
 		add("commit %s and push it: hosts read it from there", pasteable(in.searchPath))
 	case o.Search != "":
-		add("a %s that %s would find what is meant: gitring init --search-file writes it", searchName, in.searchWhy)
+		add("a %s that %s would find what is meant: %s writes it", searchName, in.searchWhy, in.again("--search-file"))
 	}
 	if in.Named(ctx) != nil {
 		add("Git does not know who you are, and makes no commit: %s", checkout.NameIt)
 	}
 	if o.Refusal != nil && o.Introduction == "" {
-		add("the history is not signed: gitring init --introduce makes one signed, empty commit that trust begins with")
+		add("the history is not signed: %s makes one signed, empty commit that trust begins with", in.again("--introduce"))
 	}
 	for _, s := range o.Git {
 		if !s.Set {
-			add("sign by default: gitring init --set-git-config, or what is shown above")
+			add("sign by default: %s, or what is shown above", in.again("--set-git-config"))
 			break
 		}
 	}
