@@ -52,6 +52,8 @@ type present struct {
 	// undone are the apps whose plan a person brought back, each with the commit of that plan
 	// and by whom.
 	undone map[string]undoneApp
+	// synced are the commits, by source, that their hosts are as.
+	synced map[[2]string]bool
 }
 
 type undoneApp struct {
@@ -62,7 +64,7 @@ type undoneApp struct {
 
 // presentOf is what the ledger and the status tell.
 func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
-	p := present{open: unrolledOf(inForce, st), runs: map[[2]string]bool{}, undone: map[string]undoneApp{}}
+	p := present{open: unrolledOf(inForce, st), runs: map[[2]string]bool{}, undone: map[string]undoneApp{}, synced: map[[2]string]bool{}}
 	for name := range inForce {
 		app := inForce[name].App
 		p.runs[[2]string{app.Source, string(app.Commit)}] = true
@@ -74,6 +76,9 @@ func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
 		}
 	}
 	for i := range st.Sources {
+		if src := &st.Sources[i]; src.Sync == ring.SyncSynced {
+			p.synced[[2]string{src.Name, string(src.Commit)}] = true
+		}
 		for j := range st.Sources[i].Apps {
 			for k := range st.Sources[i].Apps[j].Services {
 				p.runs[[2]string{st.Sources[i].Name, string(st.Sources[i].Apps[j].Services[k].Running)}] = true
@@ -114,6 +119,11 @@ func foldHistory(events []ring.Event, now present) []api.CommitNow {
 		}
 		f.take(e)
 	}
+	passed := map[string]bool{} // sources with a newer commit that was carried out
+	for _, f := range slices.Backward(order) {
+		f.passed = passed[f.now.Source]
+		passed[f.now.Source] = f.passed || f.done(now)
+	}
 	commits := make([]api.CommitNow, len(order))
 	back := map[string]bool{}
 	for i, f := range order {
@@ -141,6 +151,7 @@ type fold struct {
 	undone   []string // which apps of it a person took back
 	moves    []move   // of tags that its services follow, the oldest first
 	again    bool     // an app of it asks for what an undo brought back, so that runs
+	passed   bool     // a newer commit of its source was carried out
 }
 
 // move is a tag that moved after the commit had it resolved, with what came of it.
@@ -229,6 +240,11 @@ func (f *fold) takenBack(now present, back map[string]bool) {
 	}
 }
 
+// done reports whether something of the commit was carried out, or nothing was left to do for it.
+func (f *fold) done(now present) bool {
+	return len(f.last) > 0 || now.synced[[2]string{f.now.Source, string(f.now.Commit)}]
+}
+
 // outcome is what became of the commit.
 func (f *fold) outcome(now present) api.CommitNow {
 	c := f.now
@@ -267,6 +283,12 @@ func (f *fold) outcome(now present) api.CommitNow {
 		c.Outcome, of[api.OutcomeRefused] = api.OutcomeRefused, []string{f.refused.Reason}
 	case f.awaiting != nil:
 		c.Outcome, of[api.OutcomeAwaiting] = api.OutcomeAwaiting, []string{f.awaiting.Reason}
+	case len(f.last) == 0 && len(open) == 0 && now.synced[key]: // it changed nothing that runs
+		c.Outcome = api.OutcomeLive
+		return f.saying(c, nil)
+	case len(f.last) == 0 && len(open) == 0 && f.passed:
+		c.Outcome = api.OutcomeReplaced
+		return f.saying(c, nil)
 	default:
 		c.Outcome = api.OutcomeAccepted
 		for _, o := range []string{api.OutcomeFailed, api.OutcomeRestored, api.OutcomePartly, api.OutcomeJob, api.OutcomeSuperseded, api.OutcomeAccepted, api.OutcomeLive} {
@@ -283,10 +305,14 @@ func (f *fold) outcome(now present) api.CommitNow {
 	case now.runs != nil && !now.runs[key] && !f.again:
 		c.Outcome = api.OutcomeReplaced
 	}
-	says := slices.Concat(f.said, f.movesSay())
-	if c.Outcome != api.OutcomeLive && c.Outcome != api.OutcomeSuperseded {
-		says = append(says, of[c.Outcome]...)
+	if c.Outcome == api.OutcomeLive || c.Outcome == api.OutcomeSuperseded {
+		return f.saying(c, nil)
 	}
-	c.Says = strings.Join(says, "; ")
+	return f.saying(c, of[c.Outcome])
+}
+
+// saying is the commit with what persons and tags did, and why it is as it is.
+func (f *fold) saying(c api.CommitNow, why []string) api.CommitNow {
+	c.Says = strings.Join(slices.Concat(f.said, f.movesSay(), why), "; ")
 	return c
 }

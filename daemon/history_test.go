@@ -190,6 +190,54 @@ func TestOnlyWhatRunsIsLive(t *testing.T) {
 	}
 }
 
+// A comment, and the revert of what was refused, ask for nothing that does not run: no line of an
+// app tells of them.
+func TestACommitThatChangesNothingThatRunsIsLiveOnceTheHostIsAsItSays(t *testing.T) {
+	const first, comment, next = ring.SHA("a1b2c3d4"), ring.SHA("b2c3d4e5"), ring.SHA("c3d4e5f6")
+	accepted := func(seq int64, c ring.SHA) ring.Event {
+		return ring.Event{Seq: seq, Kind: ring.CommitAccepted, Source: "prod", Commit: c}
+	}
+	ran := func(seq int64, c ring.SHA) ring.Event {
+		return ring.Event{Seq: seq, Kind: ring.AppInForce, Source: "prod", Commit: c, App: "shop"}
+	}
+	status := func(c ring.SHA, sync ring.Sync) *ring.Status {
+		return &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Commit: c, Sync: sync, Apps: []ring.AppStatus{{Name: "shop", Services: []ring.ServiceStatus{{Name: "web", Phase: ring.PhaseReady, Running: first}}}}}}}
+	}
+	for _, tt := range []struct {
+		name   string
+		events []ring.Event // the newest first
+		now    *ring.Status
+		want   []string
+	}{
+		{"the host is as it says", []ring.Event{accepted(3, comment), ran(2, first), accepted(1, first)}, status(comment, ring.SyncSynced), []string{"live", "live"}},
+		{"nobody came to it so far", []ring.Event{accepted(3, comment), ran(2, first), accepted(1, first)}, status(first, ring.SyncSynced), []string{"accepted", "live"}},
+		{"the host is on its way", []ring.Event{accepted(3, comment), ran(2, first), accepted(1, first)}, status(comment, ring.SyncApplying), []string{"accepted", "live"}},
+		{
+			"another one came after it",
+			[]ring.Event{ran(5, next), accepted(4, next), accepted(3, comment), ran(2, first), accepted(1, first)},
+			status(next, ring.SyncSynced), []string{"live", "replaced", "live"},
+		},
+		{
+			"another comment came after it",
+			[]ring.Event{accepted(4, next), accepted(3, comment), ran(2, first), accepted(1, first)},
+			status(next, ring.SyncSynced), []string{"live", "replaced", "live"},
+		},
+		{
+			"one that waits came after it",
+			[]ring.Event{{Seq: 5, Kind: ring.PlanAwaiting, Source: "prod", Commit: next, Reason: "it removes shop"}, accepted(4, next), accepted(3, comment), ran(2, first), accepted(1, first)},
+			status(comment, ring.SyncHeld), []string{"awaiting approval", "accepted", "live"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, c := range foldHistory(tt.events, presentOf(map[string]ring.InForce{"shop": {App: ring.App{Name: "shop", Source: "prod", Commit: next, Services: []ring.Service{{Name: "web", Kind: ring.Worker, Changed: first}}}}}, tt.now)) {
+				got = append(got, c.Outcome)
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
 func TestTheHistoryHasEachMoveOfATagWithWhatCameOfIt(t *testing.T) {
 	const c = ring.SHA("a1b2c3d4e5f60718293a4b5c6d7e8f9012345678")
 	var events []ring.Event // the newest first
