@@ -242,7 +242,7 @@ func writeNew(file string, body []byte) error {
 // nextOfValues is what is left to do about values that Git does not hold.
 func (in *Setup) nextOfValues(add func(string, ...any)) {
 	if n := len(in.Result.EnvFiles); n > 0 {
-		add("%s here that Git does not hold, and the apps read (%s): %s copies them to %s", wording.Counted(n, "file"), someOf(in.Result.EnvFiles), in.again("--env-files"), pasteable(in.Result.Env))
+		add("%s here that Git does not hold, and the apps read (%s): %s copies them to %s", wording.Counted(n, "file"), someOf(in.Result.EnvFiles), in.again("gitring init --env-files"), pasteable(in.Result.Env))
 	}
 	wanting := slices.ContainsFunc(in.Result.Plan.Refusals, func(r *ring.Refusal) bool { return r.Answers[0] != "" })
 	switch {

@@ -79,12 +79,12 @@ func (in *Setup) signByDefault(ctx context.Context) error {
 	return nil
 }
 
-// again is the command that goes on where this one wrote: without its folder it would begin anew.
-func (in *Setup) again(flags string) string {
+// again is a command that goes on where this one wrote: without its folder it would begin anew.
+func (in *Setup) again(command string) string {
 	if in.options.Out != "" {
-		flags += " --out " + pasteable(in.options.Out)
+		command += " --out " + pasteable(in.options.Out)
 	}
-	return "gitring init " + flags
+	return command
 }
 
 // ListNext is what is left to do, in order.
@@ -107,24 +107,24 @@ func (in *Setup) ListNext(ctx context.Context) {
 		if _, err := os.Stat(file); in.there != nil && err == nil { // a person chose what it grants
 			add("what the apps ask of the host: gitring policy suggest --config %s shows it, and --write %s --reason '…' with it grants it", pasteable(o.Config), pasteable(file))
 		} else {
-			add("what the apps ask of the host: %s grants it, with the line of each; gitring policy suggest shows it before", in.again("--force --grants=most"))
+			add("what the apps ask of the host: %s grants it, with the line of each; gitring policy suggest shows it before", in.again("gitring init --force --grants=most"))
 		}
 	}
 	switch {
 	case in.writeSearch || in.searchHere:
 		add("commit %s and push it: hosts read it from there", pasteable(in.searchPath))
 	case o.Search != "":
-		add("a %s that %s would find what is meant: %s writes it", searchName, in.searchWhy, in.again("--search-file"))
+		add("a %s that %s would find what is meant: %s writes it", searchName, in.searchWhy, in.again("gitring init --search-file"))
 	}
 	if in.Named(ctx) != nil {
 		add("Git does not know who you are, and makes no commit: %s", checkout.NameIt)
 	}
 	if o.Refusal != nil && o.Introduction == "" {
-		add("the history is not signed: %s makes one signed, empty commit that trust begins with", in.again("--introduce"))
+		add("the history is not signed: %s makes one signed, empty commit that trust begins with", in.again("gitring init --introduce"))
 	}
 	for _, s := range o.Git {
 		if !s.Set {
-			add("sign by default: %s, or what is shown above", in.again("--set-git-config"))
+			add("sign by default: %s, or what is shown above", in.again("gitring init --set-git-config"))
 			break
 		}
 	}
