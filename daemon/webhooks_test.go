@@ -22,6 +22,18 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+// aDaemonOf is a daemon that follows its first source, whose remote is away.
+func aDaemonOf(t *testing.T, c *config.Config, dir string) (*Daemon, *gitsync.Follower) {
+	t.Helper()
+	d := &Daemon{cfg: c, log: slog.New(slog.DiscardHandler)}
+	cfg := config.GitConfig(c, &c.Sources[0])
+	cfg.URL, cfg.Isolated, cfg.Dir = "file://"+dir+"/none", false, dir+"/mirror"
+	git, err := gitsync.New(cfg, trustsNothing{}, d.log)
+	require.NoError(t, err)
+	d.sources = []*follower{{d: d, cfg: &c.Sources[0], git: git}}
+	return d, git
+}
+
 // listened is what serve wires between its listener and the follower of one source,
 // whose remote is away: a look that fails is one too.
 func listened(t *testing.T, dir string, during func(ask func(body, from string) int)) (looks []time.Time) {
@@ -36,12 +48,7 @@ sources:
     trust: {mode: disabled}
 `), environment())
 	require.NoError(t, err)
-	d := &Daemon{cfg: c, log: slog.New(slog.DiscardHandler)}
-	cfg := config.GitConfig(c, &c.Sources[0])
-	cfg.URL, cfg.Isolated, cfg.Dir = "file://"+dir+"/none", false, dir+"/mirror"
-	git, err := gitsync.New(cfg, trustsNothing{}, d.log)
-	require.NoError(t, err)
-	d.sources = []*follower{{d: d, cfg: &c.Sources[0], git: git}}
+	d, git := aDaemonOf(t, c, dir)
 	hooks, err := d.webhooks()
 	require.NoError(t, err)
 
@@ -124,12 +131,7 @@ sources:
   - {name: lab, url: "https://git.example.org/acme/lab.git", trust: {mode: disabled}}
 `), environment())
 	require.NoError(t, err)
-	d := &Daemon{cfg: c, log: slog.New(slog.DiscardHandler), meters: meters{}}
-	cfg := config.GitConfig(c, &c.Sources[0])
-	cfg.URL, cfg.Isolated, cfg.Dir = "file://"+dir+"/none", false, dir+"/mirror"
-	git, err := gitsync.New(cfg, trustsNothing{}, d.log)
-	require.NoError(t, err)
-	d.sources = []*follower{{d: d, cfg: &c.Sources[0], git: git}}
+	d, _ := aDaemonOf(t, c, dir)
 	hooks, err := d.webhooks()
 	require.NoError(t, err)
 	send := func(signed string) {

@@ -278,34 +278,29 @@ func (b beside) notByPodman(a ring.Action) (all []*ring.Refusal) {
 	}
 	for i := range a.Of.Services {
 		s := &a.Of.Services[i]
+		refuse := func(key, says, hint string) {
+			at := s.Place(key)
+			all = append(all, no(a, ring.Unsupported, &at, "services."+s.Name+" "+says, hint))
+		}
 		if s.Spec.ShmSize > 0 && s.Spec.IPCMode == "host" {
-			at := s.Place("shm_size")
-			all = append(all, no(a, ring.Unsupported, &at, fmt.Sprintf("services.%s has shm_size beside ipc: host, which Podman does not carry out", s.Name),
-				"take shm_size out: with ipc: host it has no effect"))
+			refuse("shm_size", "has shm_size beside ipc: host, which Podman does not carry out", "take shm_size out: with ipc: host it has no effect")
 		}
 		if s.Spec.Init != nil && *s.Spec.Init && (s.Spec.PIDMode != "" || s.Spec.PIDOf != "") {
-			at := s.Place("init")
-			all = append(all, no(a, ring.Unsupported, &at, fmt.Sprintf("services.%s has init beside pid, which Podman does not carry out", s.Name), "take init out: its program is not the first one there"))
+			refuse("init", "has init beside pid, which Podman does not carry out", "take init out: its program is not the first one there")
 		}
 		if s.Spec.Domainname != "" {
-			at := s.Place("domainname")
-			all = append(all, no(a, ring.Unsupported, &at, fmt.Sprintf("services.%s has a domainname, which Podman leaves out", s.Name), "write the whole name as hostname"))
+			refuse("domainname", "has a domainname, which Podman leaves out", "write the whole name as hostname")
 		}
 		if len(s.Spec.DeviceRequests) > 0 {
-			at := s.Place("gpus")
-			all = append(all, no(a, ring.Unsupported, &at, fmt.Sprintf("services.%s asks for devices by what they can do, which Podman leaves out", s.Name), "name them under devices"))
+			refuse("gpus", "asks for devices by what they can do, which Podman leaves out", "name them under devices")
 		}
 		if l := s.Spec.Logging; l != nil && l.Options["tag"] != "" && l.Driver != "journald" {
-			at := s.Place("logging.options.tag")
-			all = append(all, no(a, ring.Unsupported, &at, fmt.Sprintf("services.%s has a tag for its log, which Podman takes for journald alone", s.Name), "take the tag out, or write driver: journald"))
+			refuse("logging.options.tag", "has a tag for its log, which Podman takes for journald alone", "take the tag out, or write driver: journald")
 		}
 		for _, m := range s.Spec.Mounts {
-			if m.Kind != ring.MountBind || !strings.Contains(m.Source+m.Target, ",") {
-				continue
+			if m.Kind == ring.MountBind && strings.Contains(m.Source+m.Target, ",") {
+				refuse("volumes."+m.Target, fmt.Sprintf("mounts %s at %s, and Podman takes no comma in a path", m.Source, m.Target), "mount a path without a comma")
 			}
-			at := s.Place("volumes." + m.Target)
-			all = append(all, no(a, ring.Unsupported, &at, fmt.Sprintf("services.%s mounts %s at %s, and Podman takes no comma in a path", s.Name, m.Source, m.Target),
-				"mount a path without a comma"))
 		}
 	}
 	return all

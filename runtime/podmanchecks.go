@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -44,9 +45,17 @@ func (d *Docker) runChecks(ctx context.Context) {
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
-	var mu sync.Mutex
-	checks := map[string]*check{} // guarded by mu
+	checks := map[string]*check{}
+	ended := make(chan string) // checks that have run, by container
 	for wait(ctx, checksLook) == nil {
+		for more := true; more; {
+			select {
+			case id := <-ended:
+				checks[id].running, checks[id].next = false, d.opts.Now().Add(checks[id].interval)
+			default:
+				more = false
+			}
+		}
 		e, err := d.ready(ctx)
 		p, is := e.(podman)
 		if err != nil || !is {
@@ -57,44 +66,37 @@ func (d *Docker) runChecks(ctx context.Context) {
 			return
 		}
 		checked := d.cache.checked()
-		mu.Lock()
-		for id := range checks {
-			if _, there := checked[id]; !there && !checks[id].running {
-				delete(checks, id)
-			}
-		}
-		mu.Unlock()
+		maps.DeleteFunc(checks, func(id string, c *check) bool { _, there := checked[id]; return !there && !c.running })
 		for id, health := range checked {
-			mu.Lock()
 			c := checks[id]
-			mu.Unlock()
 			if c == nil {
 				if c = d.checkOf(ctx, p, id); c == nil {
 					continue
 				}
-				mu.Lock()
 				checks[id] = c
-				mu.Unlock()
 			}
-			mu.Lock()
-			due := !c.running && !d.opts.Now().Before(c.next)
-			c.running = c.running || due
-			mu.Unlock()
-			if !due {
+			if c.running || d.opts.Now().Before(c.next) {
 				continue
 			}
+			c.running = true
+			within := c.timeout + checkOvertime
 			all.Go(func() {
-				within, cancel := context.WithTimeout(ctx, c.timeout+checkOvertime)
-				defer cancel()
-				now, err := runner.runCheck(within, id)
-				mu.Lock()
-				c.running, c.next = false, d.opts.Now().Add(c.interval)
-				mu.Unlock()
-				if err == nil && now != health {
-					d.hint(id)
+				d.runOne(ctx, runner, id, health, within)
+				select {
+				case ended <- id:
+				case <-ctx.Done():
 				}
 			})
 		}
+	}
+}
+
+// runOne runs the check of a container, and has it looked at where it is told to be other than before.
+func (d *Docker) runOne(ctx context.Context, runner checkRunner, id, before string, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if now, err := runner.runCheck(ctx, id); err == nil && now != before {
+		d.hint(id)
 	}
 }
 

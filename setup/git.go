@@ -35,10 +35,20 @@ func (in *Setup) settings(ctx context.Context) []GitSetting {
 		list = append(list, GitSetting{Key: "gpg.ssh.allowedSignersFile", Value: filepath.Join(filepath.Dir(in.Result.Config), in.signersName())})
 	}
 	for i := range list {
-		is := in.Setting(ctx, list[i].Key)
-		list[i].Set = is == list[i].Value || list[i].Key == "user.signingkey" && is+".pub" == list[i].Value || is == "" && list[i].Key == "gpg.format" && in.Result.key.openPGP
+		list[i].Set = list[i].isMet(in.Setting(ctx, list[i].Key))
 	}
 	return list
+}
+
+// isMet reports whether a value that Git has comes to the one that is wanted.
+func (s *GitSetting) isMet(is string) bool {
+	switch {
+	case s.Key == "user.signingkey" && is != "":
+		return is == s.Value || is+".pub" == s.Value // Git takes the name of the private file, too
+	case s.Key == "gpg.format" && is == "":
+		return s.Value == "openpgp" // what Git does by itself
+	}
+	return is == s.Value
 }
 
 // signByDefault sets what is not set, in this clone alone, when a person asked

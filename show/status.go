@@ -230,11 +230,13 @@ func Refusal(s *screen.Screen, indent int, who string, r *ring.Refusal) {
 	if r.Commit != "" {
 		at = strings.TrimSpace(at + " at " + r.Commit.Short())
 	}
-	line := []screen.Word{screen.Text(who), screen.Painted("refused", screen.Red), screen.Painted(string(r.Code), screen.Red), screen.Text(at + ":"), screen.Text(r.Says)}
+	line := []screen.Word{screen.Text(who), screen.Painted("refused", screen.Red)}
 	if at == "" { // what a folder no longer has is at no place
-		line = slices.Concat(line[:2], []screen.Word{screen.Painted(string(r.Code)+":", screen.Red)}, line[4:])
+		line = append(line, screen.Painted(string(r.Code)+":", screen.Red))
+	} else {
+		line = append(line, screen.Painted(string(r.Code), screen.Red), screen.Text(at+":"))
 	}
-	s.Line(indent, " ", line...)
+	s.Line(indent, " ", append(line, screen.Text(r.Says))...)
 	if r.Hint != "" {
 		s.Line(indent+2, " ", screen.Painted("hint:", screen.Dim), screen.Text(r.Hint))
 	}
