@@ -54,7 +54,8 @@ func playSlow(t *testing.T, steps int, body func(t *testing.T, h *slowHost, l *L
 }
 
 // creating offers three services, and returns when each waits for its place to
-// be created and the first one has it, for 200 ms.
+// be created and the first one has it, for 200 ms. They are of one app, so that one look
+// decides all three: apps would each wait for questions and a network of their own.
 func creating(t *testing.T, h *slowHost, l *Loop) {
 	t.Helper()
 	h.with(func() {
@@ -65,7 +66,7 @@ func creating(t *testing.T, h *slowHost, l *Loop) {
 			return time.Millisecond
 		}
 	})
-	offer(t, l, tree("c1", "a=v1", "b=v1", "c=v1"))
+	offer(t, l, tree("c1", "shop/a=v1", "shop/b=v1", "shop/c=v1"))
 	for range 1000 {
 		if h.made(ring.DoCreate) > 0 {
 			time.Sleep(100 * time.Millisecond)
