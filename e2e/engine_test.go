@@ -270,8 +270,20 @@ func (e *engine) unload(name string) {
 	_ = e.call("DELETE", "/images/"+name, url.Values{"force": {"1"}}, nil, nil)
 }
 
-// clear removes everything with a label.
+// clear removes everything with a label. What a daemon had asked for when it was killed comes
+// later, and the engine may hold on to a network for a moment, so it is tried again.
 func (e *engine) clear(label string) error {
+	over := time.Now().Add(30 * time.Second)
+	for {
+		err := e.clearNow(label)
+		if err == nil || time.Now().After(over) {
+			return err
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+func (e *engine) clearNow(label string) error {
 	cs, err := e.containers(label)
 	errs := []error{err}
 	for _, c := range cs {
