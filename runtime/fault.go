@@ -33,8 +33,8 @@ var meanings = []meaning{
 
 	{words: []string{"could not find an available", "address pool"}, cause: ring.CauseNetwork, permanent: true, hint: poolHint},
 	{words: []string{"all predefined address pools have been fully subnetted"}, cause: ring.CauseNetwork, permanent: true, hint: poolHint},
-	{words: []string{"pool overlaps with other one"}, cause: ring.CauseNetwork, permanent: true},
-	{words: []string{"is already used on the host or by another config"}, cause: ring.CauseNetwork, permanent: true}, // Podman's
+	{words: []string{"pool overlaps with other one"}, cause: ring.CauseNetwork},                     // which may go, as that of a renamed app does
+	{words: []string{"is already used on the host or by another config"}, cause: ring.CauseNetwork}, // Podman's
 	{words: []string{"invalid pool request"}, cause: ring.CauseNetwork, permanent: true},
 	{words: []string{"user specified ip address is supported only"}, cause: ring.CauseNetwork, permanent: true},
 	{words: []string{"invalid address", "does not belong to any of this network"}, cause: ring.CauseNetwork, permanent: true},

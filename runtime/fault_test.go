@@ -32,7 +32,7 @@ func TestFaultMeanings(t *testing.T) {
 		{says: `invalid mount config for type "bind": bind source path does not exist: /x`, class: cerrdefs.ErrInvalidArgument, cause: ring.CauseFiles, permanent: true},
 		{says: "could not find an available, non-overlapping IPv4 address pool among the defaults to assign to the network", cause: ring.CauseNetwork, permanent: true},
 		{says: "all predefined address pools have been fully subnetted", cause: ring.CauseNetwork, permanent: true},
-		{says: "Pool overlaps with other one on this address space", cause: ring.CauseNetwork, permanent: true},
+		{says: "Pool overlaps with other one on this address space", cause: ring.CauseNetwork},
 		{says: "network web_default not found", class: cerrdefs.ErrNotFound, cause: ring.CauseNetwork},
 		{says: "No such image: web:1", class: cerrdefs.ErrNotFound, cause: ring.CauseImagePull},
 		{says: "write /var/lib/docker/x: no space left on device", cause: ring.CauseFiles},
@@ -81,11 +81,11 @@ func TestOnlyASubnetThatTheCommitWroteIsAskedAnotherOf(t *testing.T) {
 	for _, x := range []struct {
 		name  string
 		pools []ring.Pool
-		final bool
+		asked bool
 	}{
 		{name: "the engine chose"},
 		{name: "the engine chose, and options are written", pools: []ring.Pool{{Aux: map[string]string{"a": "b"}}}},
-		{name: "the commit wrote a subnet", pools: []ring.Pool{{Subnet: "10.9.8.0/24"}}, final: true},
+		{name: "the commit wrote a subnet", pools: []ring.Pool{{Subnet: "10.9.8.0/24"}}, asked: true},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			f := newFake(Options{Host: "edge-1", OwnerHost: func() bool { return true }})
@@ -96,8 +96,8 @@ func TestOnlyASubnetThatTheCommitWroteIsAskedAnotherOf(t *testing.T) {
 			var e *ring.EngineError
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, ring.CauseNetwork, e.Cause)
-			require.Equal(t, x.final, e.Permanent)
-			require.Equal(t, x.final, e.Refusal != nil, "its author has nothing to choose")
+			require.False(t, e.Permanent, "the other network may go at any moment, as that of a renamed app does")
+			require.Equal(t, x.asked, e.Refusal != nil, "its author has nothing to choose")
 			_, err = f.Do(t.Context(), a)
 			require.NoError(t, err)
 		})

@@ -85,7 +85,6 @@ func notMade(a ring.Action, err error) error {
 		return f
 	}
 	if !slices.ContainsFunc(a.Network.Pools, func(p ring.Pool) bool { return p.Subnet != "" }) {
-		f.Permanent = false
 		return f
 	}
 	f.Refusal = refused(a, "", ring.Conflict,
