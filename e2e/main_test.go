@@ -16,7 +16,7 @@ import (
 )
 
 // atOnce is how many tests run side by side at least.
-const atOnce = 8
+const atOnce = 6
 
 // imageName is what the pid of the test process follows in the name of image.
 const imageName = "gitring-e2e:"
