@@ -133,7 +133,7 @@ func (j Judge) LookFurther(c *ring.Commit, s manifest.Settings) (ring.Plan, []*r
 }
 
 func (j Judge) refusalsOf(r *manifest.Reading) []*ring.Refusal {
-	return ByPlace(append(withoutMirror(r.Refusals), j.Plan(&r.Plan, r.Drafts)...))
+	return ByPlace(append(withoutMirror(r.Refusals), j.Reading(r)...))
 }
 
 // withoutMirror puts what cannot be read into the words of one who has it in a folder:
@@ -149,6 +149,14 @@ func withoutMirror(refusals []*ring.Refusal) []*ring.Refusal {
 		}
 	}
 	return out
+}
+
+// Reading is Plan of what was read, and no refusal tells a value of the host.
+func (j Judge) Reading(r *manifest.Reading) []*ring.Refusal {
+	all := j.Plan(&r.Plan, r.Drafts)
+	r.Hide(all...)
+	r.Hide(slices.Collect(maps.Values(r.Plan.Refused))...)
+	return all
 }
 
 // Plan takes the apps out of a plan that the policy refuses, and gives the

@@ -121,7 +121,7 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 			if f.Verdict != policy.Deny {
 				continue
 			}
-			v := violation{source: a.Source, app: name, rule: f.Rule, says: f.Says()}
+			v := violation{source: a.Source, app: name, rule: f.Rule, says: d.withoutValues(name, f.Says())}
 			if kind, service, _ := strings.Cut(f.Of, "."); kind == "services" {
 				v.service = service
 			}
@@ -134,6 +134,16 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 		d.tellPolicy(ctx, ring.PolicyViolated, v.app, v.service, v.says)
 	}
 	d.tellExpiring(ctx, inForce, time.Now())
+}
+
+// withoutValues is a sentence without the values of an app's secrets: a place that the policy
+// judges may hold one of the host's.
+func (d *Daemon) withoutValues(app, says string) string {
+	values, _ := d.valuesOf(app) // those that can be read: a violation is told all the same
+	for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) {
+		says = ring.Strike(says, value, "${"+values[value]+"}")
+	}
+	return says
 }
 
 // tellExpiring tells of grants of apps in force that expire soon: 14 days ahead and 1 day.

@@ -12,10 +12,6 @@ import (
 // Whoever may push a branch that is judged chooses where in it a value of the host's
 // env folder is used. What is told of its plan is public, so none may be in it.
 
-// shortestStruck is the shortest value that is looked for in a text: shorter ones are
-// in every text.
-const shortestStruck = 4
-
 const struckOut = "?"
 
 // all are the values of the folder, as files and as variables.
@@ -27,7 +23,7 @@ func (e *envFolder) all(v HostValues) []string {
 			continue // then nothing can have used them
 		}
 		for _, value := range sealed {
-			if value = strings.TrimSpace(value); len(value) >= shortestStruck {
+			if value = strings.TrimSpace(value); len(value) >= ring.ShortestStruck {
 				out = append(out, value)
 			}
 		}
@@ -42,7 +38,7 @@ func (e *envFolder) all(v HostValues) []string {
 func public(c ring.Changes, open map[string]bool, secrets []string) ring.Changes {
 	strike := func(s string) string {
 		for _, secret := range secrets {
-			s = strings.ReplaceAll(s, secret, struckOut)
+			s = ring.Strike(s, secret, struckOut)
 		}
 		return s
 	}

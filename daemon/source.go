@@ -310,7 +310,7 @@ func (f *follower) judged(j admission.Judge, r manifest.Reading, v HostValues) (
 	if data != nil {
 		data.TakeOver(&r.Plan)
 	}
-	refusals := v.refusals(&r.Plan, append(r.Refusals, j.Plan(&r.Plan, r.Drafts)...))
+	refusals := v.refusals(&r.Plan, append(r.Refusals, j.Reading(&r)...))
 	if data != nil {
 		refusals = append(refusals, data.RefuseLeftBehind(&r.Plan)...)
 	}

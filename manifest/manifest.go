@@ -85,6 +85,7 @@ type Reading struct {
 	HasGitringYAML bool
 	// Projects are the plan's apps as Compose itself would be told to read them, by name.
 	Projects map[string]Project
+	hidden   map[string][]hiddenValue // by app; see Hide
 }
 
 // Project is what docker compose has to be told to read an app's files as they were
@@ -129,7 +130,11 @@ func look(c *ring.Commit, s Settings, m *Memory) (Reading, *reader) {
 		out.Refusals = r.mistakes.refusals(c.SHA, "")
 		outcomes = r.despite()
 	}
+	out.hidden = map[string][]hiddenValue{}
 	for _, o := range outcomes {
+		if len(o.hidden) > 0 {
+			out.hidden[o.name] = append(out.hidden[o.name], o.hidden...)
+		}
 		if plan.Refusal == nil && o.faults.none() {
 			out.Projects[o.name] = o.project
 		}
@@ -251,6 +256,7 @@ type outcome struct {
 	project  Project
 	asks     []string // its references to providers
 	awaits   []string // Plan.Awaits
+	hidden   []hiddenValue
 }
 
 // draft is an app that is not in the plan and could be read.

@@ -144,7 +144,7 @@ func (k *keyCheck) shortPort(s string) {
 	}
 	address, host := cutLast(rest)
 	if _, err := netip.ParseAddr(strings.Trim(address, "[]")); address != "" && err != nil {
-		k.bad("write host:container, or address:host:container such as 127.0.0.1:8080:80", "%q has %q where an address stands", head(s), head(address))
+		k.bad("write host:container, or address:host:container such as 127.0.0.1:8080:80", "%q does not begin with an address", head(s))
 		return
 	}
 	if host == "" {

@@ -152,7 +152,7 @@ func TestRefusals(t *testing.T) {
 		{name: "a port beyond the last", files: web("image: a", "ports:", "  - 80:80", "  - 70000:80"), code: ring.BadValue, line: 6},
 		{name: "a port by name", files: web("image: a", "ports:", "  - 80:80", "  - 443:https"), code: ring.BadValue, line: 6, says: `"https" is no port`},
 		{name: "a colon too many", files: web("image: a", "ports:", "  - 80:80", "  - 80:80:80:80"), code: ring.BadValue, line: 6, hint: "127.0.0.1:8080:80"},
-		{name: "an address that is none", files: web("image: a", "ports: ['localhost:80:80']"), code: ring.BadValue, line: 4, says: `"localhost"`},
+		{name: "an address that is none", files: web("image: a", "ports: ['localhost:80:80']"), code: ring.BadValue, line: 4, says: `"localhost:80:80"`},
 		{name: "a protocol that is none", files: web("image: a", "ports: [53:53/icmp]"), code: ring.BadValue, line: 4},
 		{name: "one host port twice", files: map[string]string{"web/compose.yaml": "services:\n  a: {image: x, ports: ['80:80']}\n  b:\n    image: x\n    ports:\n      - 80:81\n"}, code: ring.BadValue, line: 6},
 		{name: "a subnet that is none", files: map[string]string{"web/compose.yaml": "services:\n  web: {image: a}\nnetworks:\n  default:\n    ipam:\n      config:\n        - subnet: 10.0.0.0\n"}, code: ring.BadValue, line: 7},

@@ -233,6 +233,13 @@ func TestRefusalsHoldNoValueOfTheHost(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
+	// Quoted, a value reads otherwise.
+	for _, text := range []string{"image: '$PW'", "image: a, restart: '$PW'", "image: a, mem_limit: '$PW'", "image: a, hostname: '$PW'", "image: a, dns: ['$PW']", "image: a, ports: ['$ODD:80']"} {
+		_, all := Check(repo(map[string]string{"web/compose.yaml": "services: {web: {" + text + "}}"}), withHost(map[string]string{".env": "PW='hunter \\\\z \"q\"'\nODD=hunter:ten:1\n"}))
+		if got := dump(t, all); len(all) == 0 || strings.Contains(got, "hunter") {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
 	for _, body := range []string{"PW=a$hunter2\n", "PW='hunter2\n", "hunter2 x\n", "PW=${hunter2!}\n", "hunter2\n", "PW=${X:?hunter2}\n"} {
 		plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services: {web: {image: a}}"}), withHost(map[string]string{".env": body}))
 		if r := plan.Refused["web"]; r == nil || strings.Contains(dump(t, plan), "hunter2") || r.Where() != "<env.dir>/web/.env:1" || !strings.Contains(r.Hint, "single quotes") {

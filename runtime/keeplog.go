@@ -121,7 +121,7 @@ func (o *opener) redactAll(text string) string {
 	more := map[string]string{}
 	for value, name := range o.opened {
 		for line := range strings.SplitSeq(value, "\n") {
-			if line = strings.TrimSpace(line); len(line) >= 2*least {
+			if line = strings.TrimSpace(line); len(line) >= 2*ring.ShortestStruck {
 				more[line] = name
 			}
 		}

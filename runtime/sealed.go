@@ -1,14 +1,10 @@
 package runtime
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -117,18 +113,11 @@ func (o *opener) exec(x *container.ExecOptions) {
 	o.texts(x.Env)
 }
 
-// least is the shortest value that is looked for in errors: anything shorter is in
-// every sentence by chance, and is no secret.
-const least = 4
-
-// redact puts <NAME> for each opened value in text, also as it is written in JSON, an address
-// or base64.
+// redact puts <NAME> for each opened value in text, in each form of ring.FormsOf.
 func (o *opener) redact(text string) string {
 	values := make([]string, 0, len(o.opened))
 	for v := range o.opened {
-		if len(v) >= least {
-			values = append(values, v)
-		}
+		values = append(values, v)
 	}
 	// The longest first: one value can be part of another.
 	slices.SortFunc(values, func(a, b string) int {
@@ -138,32 +127,9 @@ func (o *opener) redact(text string) string {
 		return strings.Compare(a, b)
 	})
 	for _, v := range values {
-		for _, form := range formsOf(v) {
-			text = strings.ReplaceAll(text, form, "<"+o.opened[v]+">")
-		}
+		text = ring.Strike(text, v, "<"+o.opened[v]+">")
 	}
 	return text
-}
-
-// formsOf are a value as programs write it, the longest first.
-func formsOf(v string) []string {
-	quoted := strconv.Quote(v)
-	forms := []string{v, quoted[1 : len(quoted)-1], url.QueryEscape(v), url.PathEscape(v)}
-	if quoted, err := json.Marshal(v); err == nil {
-		forms = append(forms, string(quoted[1:len(quoted)-1]))
-	}
-	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-		forms = append(forms, e.EncodeToString([]byte(v)))
-	}
-	if lines := strings.Split(v, "\n"); len(lines) > 1 {
-		for _, line := range lines {
-			if line = strings.TrimSuffix(line, "\r"); len(line) >= least {
-				forms = append(forms, line)
-			}
-		}
-	}
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	return forms
 }
 
 // know opens what can be opened of texts, for redact alone. It reports whether
