@@ -32,6 +32,9 @@ var (
 )
 
 func engineURL() string {
+	if url := os.Getenv("GITRING_PODMAN"); url != "" { // beside scripts/podman.sh
+		return url
+	}
 	if url := os.Getenv("DOCKER_HOST"); url != "" {
 		return url
 	}

@@ -136,7 +136,7 @@ func (t *decider) driftsOf(v *service, in *instance, names map[string]string) (o
 	if want := v.target.Restart.Engine; in.Policy != "" && in.Policy != "no" && want != "" && in.Policy != want {
 		out = append(out, drifted{in: in, what: slot("was given restart policy %s by hand", in.Policy)}) // policy sets it
 	}
-	for _, l := range limitsOff(v.target.Spec.Resources, in.Limits) {
+	for _, l := range t.limitsOff(v.target.Spec.Resources, in.Limits) {
 		d := drifted{in: in, what: slot("has %s by hand", l.says)}
 		if l.can {
 			d.step = ring.DoUpdate
@@ -174,8 +174,9 @@ type limitOff struct {
 }
 
 // limitsOff compares the bounds that can be changed while an instance runs. Zero
-// is the engine's default, which an update cannot bring back.
-func limitsOff(want, have *ring.Resources) (out []limitOff) {
+// is the engine's default, which an update cannot bring back. Where the engine bounds
+// processes unasked, nobody can tell its own bound from a hand's.
+func (t *Pass) limitsOff(want, have *ring.Resources) (out []limitOff) {
 	if have == nil {
 		return nil
 	}
@@ -196,7 +197,7 @@ func limitsOff(want, have *ring.Resources) (out []limitOff) {
 	if want.MemorySwap != 0 || want.Memory == have.Memory && have.MemorySwap != 0 && have.MemorySwap != 2*have.Memory && have.MemorySwap != -1 {
 		number("memswap_limit", want.MemorySwap, have.MemorySwap)
 	}
-	if w, h := processLimit(want), processLimit(have); w != h {
+	if w, h := processLimit(want), processLimit(have); w != h && (w != 0 || !t.Seen.BoundsProcesses) {
 		number("pids_limit", w, h)
 	}
 	if want.CPUSet != have.CPUSet {

@@ -13,6 +13,9 @@ type Seen struct {
 	Engine string
 	// Memory is the host's, in bytes; 0 is not known.
 	Memory int64
+	// BoundsProcesses says that the engine bounds the processes of a container that asks
+	// for no bound, by a number of its own configuration.
+	BoundsProcesses bool
 }
 
 // State is the engine's word for a container.

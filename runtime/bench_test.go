@@ -264,7 +264,12 @@ func realRig(t *testing.T) *rig {
 		_, _, err := r.Exec(t.Context(), id, append([]string{"/app"}, argv...))
 		require.NoError(t, err)
 	}
-	r.Exit = func(t *testing.T, id string, code int) { tell(t, id, "exit", fmt.Sprint(code)) }
+	r.Exit = func(t *testing.T, id string, code int) {
+		_, _, err := r.Exec(t.Context(), id, []string{"/app", "exit", fmt.Sprint(code)})
+		if !errors.Is(err, errEndedWith) { // the command is what ends it
+			require.NoError(t, err)
+		}
+	}
 	r.SetHealth = func(t *testing.T, id string, ok bool) {
 		tell(t, id, "health", map[bool]string{true: "on", false: "off"}[ok])
 	}

@@ -212,6 +212,7 @@ func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
 	d.cache.keep(after, before)
 	s := d.seen(now, after, nets)
 	s.Memory = d.memory(ctx, e, now)
+	s.BoundsProcesses = isPodman(e)
 	return s, nil
 }
 

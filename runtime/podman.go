@@ -139,13 +139,36 @@ func (p podman) ContainerUpdate(ctx context.Context, id string, u container.Upda
 	return p.engine.ContainerUpdate(ctx, id, u)
 }
 
+// errEndedWith is of a command that is gone with its container (P7).
+var errEndedWith error = endedError("it ended with its container")
+
+// endedError is an error of what the engine does not have any more.
+type endedError string
+
+func (e endedError) Error() string { return string(e) }
+
+// NotFound puts it into that class of errors.
+func (e endedError) NotFound() {}
+
+// endedWith is errEndedWith where Podman says that it knows no such command: as not found, or
+// as an error of its own where the container ends at that very moment.
+func endedWith(err error) error {
+	if cerrdefs.IsNotFound(err) || err != nil && strings.Contains(err.Error(), "no such exec session") {
+		return errEndedWith
+	}
+	return err
+}
+
+// ContainerExecAttach tells of a command that is gone with its container (P7).
+func (p podman) ContainerExecAttach(ctx context.Context, exec string, o container.ExecAttachOptions) (types.HijackedResponse, error) {
+	conn, err := p.engine.ContainerExecAttach(ctx, exec, o)
+	return conn, endedWith(err)
+}
+
 // ContainerExecInspect tells of a command that is gone with its container (P7).
 func (p podman) ContainerExecInspect(ctx context.Context, exec string) (container.ExecInspect, error) {
 	st, err := p.engine.ContainerExecInspect(ctx, exec)
-	if cerrdefs.IsNotFound(err) {
-		return st, errors.New("it ended with its container")
-	}
-	return st, err
+	return st, endedWith(err)
 }
 
 // NetworkList filters no names: Podman's own network is listed under another name than the

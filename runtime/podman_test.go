@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/network"
@@ -28,6 +29,10 @@ type answers struct {
 func (a *answers) ContainerRename(context.Context, string, string) error { return a.err }
 func (a *answers) ContainerExecInspect(context.Context, string) (container.ExecInspect, error) {
 	return container.ExecInspect{}, a.err
+}
+
+func (a *answers) ContainerExecAttach(context.Context, string, container.ExecAttachOptions) (types.HijackedResponse, error) {
+	return types.HijackedResponse{}, a.err
 }
 
 func (a *answers) ContainerInspect(context.Context, string) (container.InspectResponse, error) {
@@ -66,8 +71,19 @@ func TestEachUpdateOfPodmanCarriesTheRestartPolicy(t *testing.T) {
 }
 
 func TestACommandThatPodmanForgotEndedWithItsContainer(t *testing.T) {
-	_, err := podman{engine: &answers{err: cerrdefs.ErrNotFound}}.ContainerExecInspect(t.Context(), "x")
-	require.EqualError(t, err, "it ended with its container")
+	atTheEnd := errors.New("Error response from daemon: retrieving exec session e98 from container cdf: no such exec session")
+	for _, says := range []error{cerrdefs.ErrNotFound, atTheEnd} {
+		p := podman{engine: &answers{err: says}}
+		_, err := p.ContainerExecInspect(t.Context(), "x")
+		require.EqualError(t, err, "it ended with its container")
+		_, err = p.ContainerExecAttach(t.Context(), "x", container.ExecAttachOptions{})
+		require.EqualError(t, err, "it ended with its container")
+		how, _, err := stageOf(t.Context(), p, overrun{exec: "x"})
+		require.NoError(t, err)
+		require.Equal(t, commandEnded, how, "the same command may begin again")
+	}
+	_, err := podman{engine: &answers{}}.ContainerExecInspect(t.Context(), "x")
+	require.NoError(t, err)
 }
 
 func TestPodmansEventsAreToldInDockersWords(t *testing.T) {

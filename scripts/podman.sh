@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # A Podman of Debian's for tests, beside whatever engine this host has.
 #
+#   scripts/podman.sh can                says why this machine cannot, and then fails
 #   scripts/podman.sh RELEASE COMMAND…   runs the command beside Podman of that release of
-#                                        Debian (trixie, bookworm); GITRING_PODMAN is its socket
+#                                        Debian (trixie, bookworm); GITRING_PODMAN is its socket, and
+#                                        GITRING_PODMAN_PID a file with the process of its service,
+#                                        which is started again once it ends
 #
 # Podman's packages are unpacked into a folder of their own, from where this machine's apt
 # gets its packages. The service runs there as root, in mount, network, UTS and process
@@ -21,18 +24,27 @@ debian() {
 		awk '$1 == "Debian" && $2 == "main" { print $3; exit }'
 }
 
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# hindrance is why this machine cannot have one; nothing where it can.
+hindrance() {
+	if ! is_root; then
+		echo "only root may run Podman's service with its networks"
+	elif [ -z "$(debian)" ] || [ ! -r "$keys" ]; then
+		echo "apt has no packages of Debian on this machine"
+	fi
+}
+
 # unpack makes the folder of a release, whole or not at all.
 unpack() {
-	local release=$1 root=$home/$1 from keys=/usr/share/keyrings/debian-archive-keyring.gpg
+	local release=$1 root=$home/$1
 	[ "$(cat "$root/.packages" 2>/dev/null)" != "$packages" ] || return 0
-	from=$(debian)
-	[ -n "$from" ] && [ -r "$keys" ] || fail "apt has no packages of Debian on this machine" "run this on Debian"
 	has mmdebstrap || apt_install mmdebstrap
 	say "unpacking Podman of Debian $release into $root"
 	rm -rf "$root.new" "$root"
 	mkdir -p "$home"
 	mmdebstrap --quiet --variant=extract --mode=root --keyring="$keys" --include="$packages" \
-		--aptopt='APT::Install-Recommends "false"' "$release" "$root.new" "$from" </dev/null
+		--aptopt='APT::Install-Recommends "false"' "$release" "$root.new" "$(debian)" </dev/null
 	printf '%s\n' "$packages" >"$root.new/.packages"
 	mv "$root.new" "$root"
 }
@@ -71,14 +83,21 @@ inside() {
 	mkdir -p "$root/mnt/old"
 	# shellcheck disable=SC2016 # expanded inside
 	env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root unshare --mount --propagation private -- \
-		bash -c 'cd "$1" && pivot_root . mnt/old && cd / && umount -l /mnt/old && exec podman --log-level="$2" system service --time=0 "$3"' \
-		_ "$root" "${GITRING_PODMAN_LOG:-warn}" "unix://$at/podman.sock" >"$at/podman.log" 2>&1 </dev/null &
+		bash -c 'cd "$1" && pivot_root . mnt/old && cd / && umount -l /mnt/old || exit
+			while :; do # as systemd does for those who ask at the socket
+				podman --log-level="$2" system service --time=0 "unix://$3/podman.sock" &
+				echo $! >"$3/podman.pid"
+				wait $! || true
+				rm -f "$3/podman.sock"
+				sleep 0.1
+			done' \
+		_ "$root" "${GITRING_PODMAN_LOG:-warn}" "$at" >"$at/podman.log" 2>&1 </dev/null &
 	service=$!
 	if ! await 30 test -S "$at/podman.sock"; then
 		cat "$at/podman.log" >&2
 		fail "Podman does not answer"
 	fi
-	GITRING_PODMAN="unix://$at/podman.sock" "$@" || return
+	GITRING_PODMAN="unix://$at/podman.sock" GITRING_PODMAN_PID="$at/podman.pid" "$@" || return
 	kill "$service" 2>/dev/null || true
 }
 
@@ -88,8 +107,15 @@ main() {
 		inside "$@"
 		return
 	fi
-	[ $# -ge 2 ] || fail "no release and command" "scripts/podman.sh trixie make podman-tests"
-	is_root || fail "only root may run Podman's service with its networks" "run this as root"
+	local why
+	why=$(hindrance)
+	if [ "${1:-}" = can ]; then
+		[ -z "$why" ] || say "left out what Podman is needed for: $why"
+		[ -z "$why" ]
+		return
+	fi
+	[ $# -ge 2 ] || fail "no release and command" "scripts/podman.sh trixie make podman-suite"
+	[ -z "$why" ] || fail "$why" "run this as root, on Debian"
 	local release=$1 at status=0
 	shift
 	unpack "$release"
