@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/reconcile"
@@ -280,6 +282,7 @@ func (d *Daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 			p.Apps[i].Notes = append(p.Apps[i].Notes, d.subnets(ctx, &app)...)
 		}
 	}
+	d.askHost(ctx, &p)
 	st, _ := d.loop.Status()
 	for i := range st.Sources {
 		if src := &st.Sources[i]; src.Name == f.cfg.Name && p.Commit != "" {
@@ -288,6 +291,45 @@ func (d *Daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 	}
 	p.UnderWay = slices.DeleteFunc(reconcile.Moving(p.world, f.cfg.Name, time.Now()), func(m ring.Move) bool { return isChange(&p.Changes, &m) })
 	return p.Changes, nil
+}
+
+// asksAtOnce is how many apps of a plan the engine is asked about at once.
+const asksAtOnce = 8
+
+// askHost adds what the host would refuse of a plan, as the engine and the disk are now: the
+// loop asks the same before it carries anything out.
+func (d *Daemon) askHost(ctx context.Context, p *plannedHere) {
+	asks, refused := reconcile.Admissions(p.world, &p.next, time.Now())
+	answers := make([]error, len(asks))
+	var g errgroup.Group
+	g.SetLimit(asksAtOnce)
+	for i := range asks {
+		g.Go(func() error {
+			_, answers[i] = d.engine.Do(ctx, asks[i])
+			return nil
+		})
+	}
+	_ = g.Wait() // each has its own answer
+	for i, err := range answers {
+		e, is := errors.AsType[*ring.EngineError](err)
+		switch {
+		case err == nil:
+		case is && e.Refusal != nil:
+			refused = append(refused, e.Refusal)
+		default:
+			p.Doubts = append(slices.Clip(p.Doubts), fmt.Sprintf("%s: what is in the way on this host is not known: %s", asks[i].App, err))
+		}
+	}
+	for _, r := range refused {
+		c := *r
+		if c.Commit = p.Commit; c.File == "" {
+			if app, ok := p.next.App(c.App); ok && len(app.Files) > 0 {
+				c.File = app.Files[0]
+			}
+		}
+		p.Refusals = append(p.Refusals, &c)
+		p.Apps = slices.DeleteFunc(p.Apps, func(x ring.AppChanges) bool { return x.App == c.App })
+	}
 }
 
 // plannedOf is what a folder or a commit would change here.

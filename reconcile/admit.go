@@ -3,6 +3,7 @@ package reconcile
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -33,14 +34,7 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 			}
 		}
 	}
-	a := ring.Action{
-		Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.Version(key), Of: app,
-		Reason: "what is on this host and not ours may be in the way", Kept: t.namesKept(),
-	}
-	if known {
-		a.Was = &have.App
-	}
-	a.Adopted, a.Coming, a.Makers = adopting, t.networksComing(app), t.networkMakers(app)
+	a := t.admission(app, have, known, key, adopting)
 	t.addStep(a)
 	put(&t.staging, app.Name, ring.Reason{Code: ring.WhyHostCheckPending, Says: "looking for what is in the way on this host"})
 	try, ok := t.Tries[a.Target()]
@@ -60,6 +54,53 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 		t.staging[app.Name] = why
 	}
 	return false
+}
+
+// admission is the step that asks the host about an app.
+func (t *Pass) admission(app *ring.App, have ring.InForce, known bool, key string, adopting []ring.Adopted) ring.Action {
+	a := ring.Action{
+		Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.Version(key), Of: app,
+		Reason: "what is on this host and not ours may be in the way", Kept: t.namesKept(),
+	}
+	if known {
+		a.Was = &have.App
+	}
+	a.Adopted, a.Coming, a.Makers = adopting, t.networksComing(app), t.networkMakers(app)
+	return a
+}
+
+// Admissions are the questions that carrying out a plan would ask the host, one for each app that
+// asks something new of it, and what is refused without a question. A network that comes with
+// another app of the plan counts as there: the app would wait for it.
+func Admissions(w World, next *ring.Plan, now time.Time) (asks []ring.Action, refused []*ring.Refusal) {
+	w.Sources = slices.Clone(w.Sources)
+	i := slices.IndexFunc(w.Sources, func(s Source) bool { return s.Name == next.Source })
+	if i < 0 {
+		w.Sources, i = append(w.Sources, Source{Name: next.Source}), len(w.Sources)
+	}
+	w.Sources[i].Next = next
+	t := newPass(w, now)
+	t.indexSeen()
+	for i := range next.Apps {
+		have, known := t.Facts.Apps[next.Apps[i].Name]
+		known = known && !have.Leaving
+		app := t.pinnedAs(&next.Apps[i])
+		if known && !asksAnew(&have.App, &app) {
+			continue
+		}
+		a := t.admission(&app, have, known, "", t.adoptedUnplaced(app.Name))
+		if src := t.staged(&app); src != nil {
+			if circle := t.networkCircle(src, &app); circle != nil {
+				refused = append(refused, circle)
+				continue
+			}
+			for _, awaited := range t.networksAwaited(src, &app) {
+				a.Coming = append(a.Coming, awaited.network)
+			}
+		}
+		asks = append(asks, a)
+	}
+	return asks, refused
 }
 
 // staged is the source whose next plan an app is of, where its apps come into force one by one.

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/gitring/gitring/ring"
@@ -44,25 +45,41 @@ func (d *DataHost) RefuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
 	return takeOut(plan, refused)
 }
 
-// matchLeft is what a thing of an app would leave behind.
+// matchLeft is what a thing of an app would leave behind. Several databases of one image may move
+// in one commit: the hint names the one that is most like it.
 func (d *DataHost) matchLeft(app *ring.App, h *holding, given, left []holding) (*holding, bool) {
 	alike := func(old *holding) bool {
 		its := old.image == h.image && old.image != "" || old.app == app.Name && old.service == h.service // another image of the same service
 		return its && old.target == h.target && old.name != h.name
 	}
-	for i := range given {
-		f := d.InForce[given[i].app]
-		if alike(&given[i]) && d.OneHand(app, &f.App) {
-			return &given[i], true
+	nearest := func(all []holding, of func(app string) *ring.App) (found *holding) {
+		best := -1
+		for i := range all {
+			old := &all[i]
+			was := of(old.app)
+			if likeness := likenessOf(app, was, h, old); alike(old) && likeness > best && d.OneHand(app, was) {
+				found, best = old, likeness
+			}
+		}
+		return found
+	}
+	old := nearest(given, func(name string) *ring.App { f := d.InForce[name]; return &f.App })
+	if old == nil {
+		old = nearest(left, func(name string) *ring.App { f := d.Left[name]; return &f.App })
+	}
+	return old, old != nil
+}
+
+// likenessOf says how much of its app, folder, service and key a thing has kept: what comes first
+// counts more than all that follows.
+func likenessOf(app, was *ring.App, h, old *holding) (n int) {
+	for _, same := range []bool{app.Name == was.Name, path.Clean(app.Path) == path.Clean(was.Path), h.service == old.service, h.key == old.key} {
+		n *= 2
+		if same {
+			n++
 		}
 	}
-	for i := range left {
-		f := d.Left[left[i].app]
-		if alike(&left[i]) && d.OneHand(app, &f.App) {
-			return &left[i], true
-		}
-	}
-	return nil, false
+	return n
 }
 
 // keepApp has the app in force that has the data keep it until the other one is mended.

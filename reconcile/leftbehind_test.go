@@ -74,6 +74,30 @@ func TestNoVolumeBeginsEmptyWhereItsDataStaysBehind(t *testing.T) {
 	}
 }
 
+// A hint that named the database of another app would hand it over to a stranger.
+func TestTheDataThatIsMostLikeItIsNamed(t *testing.T) {
+	in := func(folder string, a ring.App) ring.App { a.Path = folder; return a }
+	wiki, shop := withData("wiki", "store", "pgdata", "postgres:16"), withData("shop", "db", "pgdata", "postgres:16")
+	for _, tt := range []struct {
+		name string
+		next []ring.App
+		from map[string]string // by the app that is refused
+	}{
+		{"two that are renamed in their folders", []ring.App{in("shop", withData("bazaar", "x", "y", "postgres:16")), in("wiki", withData("pages", "x", "y", "postgres:16"))}, map[string]string{"bazaar": "shop", "pages": "wiki"}},
+		{"two that move, by their services", []ring.App{withData("bazaar", "store", "y", "postgres:16"), withData("pages", "db", "y", "postgres:16")}, map[string]string{"bazaar": "wiki", "pages": "shop"}},
+		{"a key of the app itself before all others", []ring.App{withData("wiki", "store", "data", "postgres:16")}, map[string]string{"wiki": "wiki"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			plan := &ring.Plan{Source: "s", Commit: "c2", Apps: tt.next}
+			d := &DataHost{InForce: map[string]ring.InForce{"shop": {App: shop}, "wiki": {App: wiki}}, OneHand: together}
+			d.RefuseLeftBehind(plan)
+			for app, from := range tt.from {
+				require.Contains(t, plan.Refused[app].Says, "app "+from+" has the data in volume "+from+"_pgdata")
+			}
+		})
+	}
+}
+
 func TestAnotherSourcesAppGivesUpNothingHere(t *testing.T) {
 	shop := withData("shop", "db", "pgdata", "postgres:16")
 	shop.Source = "lab"
