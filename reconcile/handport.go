@@ -26,10 +26,21 @@ func (t *Pass) givePort(v *service) outcome {
 	return outcome{}
 }
 
+// awaitAdded keeps the old instances for as long as the front that is added is not ready.
+func (t *Pass) awaitAdded(v *service) outcome {
+	if why := t.awaitsAdded(v); why != "" {
+		return outcome{then: stop, reason: ring.Reason{Code: ring.WhyFrontNotReady, On: frontID(v.id), Says: why}}
+	}
+	return outcome{}
+}
+
 // awaitsFront keeps what cannot overlap from being started before its front serves: a version
 // that nobody reaches is not to touch the data.
 func (t *Pass) awaitsFront(v *service) outcome {
 	if o := t.givePort(v); o.then == stop {
+		return o
+	}
+	if o := t.awaitAdded(v); o.then == stop {
 		return o
 	}
 	why := ring.Reason{Code: ring.WhyFrontNotReady, On: frontID(v.id), Says: "its front does not have its table yet"}
@@ -106,7 +117,7 @@ func (t *decider) judgePort(v *service) {
 // would have to do without one.
 func (t *decider) retryFront(v *service) {
 	b := t.serviceBehind(v)
-	if b == nil || len(t.publishersOf(b)) == 0 || b.rollout.Version != b.want.Version || b.rollout.Done {
+	if b == nil || len(t.publishersOf(b)) == 0 && t.awaitsAdded(b) == "" || b.rollout.Version != b.want.Version || b.rollout.Done {
 		return
 	}
 	if d, failed := t.failedVerdict(v); !failed || !b.rollout.Began.After(d.At) {

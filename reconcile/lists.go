@@ -67,15 +67,16 @@ func init() {
 		{name: "give the port to the front", ask: (*Pass).givePort},
 	}
 	shrink := rule{name: "remove one not wanted", ask: (*Pass).oneNotWanted}
+	added := rule{name: "wait for the front that is added", ask: (*Pass).awaitAdded}
 	for _, s := range []strategy{
-		{name: ring.Rolling, overlaps: true, rules: listOf(side, []rule{shrink}, keep)},
+		{name: ring.Rolling, overlaps: true, rules: listOf(side, []rule{added, shrink}, keep)},
 		{
 			name: ring.BlueGreen, overlaps: true, secondSet: true, room: roomForSecondSet,
-			rules: listOf(side, []rule{{name: "switch sets", ask: (*Pass).switchSets}, shrink}, keep),
+			rules: listOf(side, []rule{{name: "switch sets", ask: (*Pass).switchSets}, added, shrink}, keep),
 		},
 		{
 			name: ring.Canary, overlaps: true, steps: true,
-			rules: listOf(side, []rule{{name: "go through the steps", ask: (*Pass).canaryStep}, shrink}, keep),
+			rules: listOf(side, []rule{{name: "go through the steps", ask: (*Pass).canaryStep}, added, shrink}, keep),
 		},
 		{name: ring.Recreate, rules: listOf([]rule{
 			{name: "drop failed instances", ask: (*Pass).failedInstance},

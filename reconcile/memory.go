@@ -12,8 +12,9 @@ const spareMemory = 16
 // memoryShort is why the host's memory does not admit the instances that a rollout
 // would run beside the old ones; "" when it does. Only what is declared counts,
 // and only for what comes on top: a host without gitring would have replaced the
-// old ones in their place. Where what runs declares more than there is, its
-// authors know better than their figures, and nothing follows from those.
+// old ones in their place. One that drains holds no slot, and its memory until it is gone.
+// Where what runs declares more than there is, its authors know better than their figures,
+// and nothing follows from those.
 func (t *Pass) memoryShort(v *service) string {
 	need := memoryNeeded(v.target)
 	if need == 0 || t.Seen.Memory == 0 || v.rollout.Done || v.target.Version != v.want.Version || v.failed != nil || v.isExclusive() {
@@ -21,9 +22,15 @@ func (t *Pass) memoryShort(v *service) string {
 	}
 	d := v.target.Replicas
 	up := t.surgeNow(v, d)
-	live, held := 0, 0
+	live, draining, held := 0, 0, 0
+	freed := int64(0) // once those that drain are gone
 	for _, in := range v.instances {
-		if (in.Live() || in.State == ring.StateCreated) && !in.isDraining() {
+		switch {
+		case !in.Live() && in.State != ring.StateCreated:
+		case in.isDraining():
+			draining++
+			freed += in.Memory
+		default:
 			live++
 		}
 		if in.Version == v.target.Version && in.holdsSlot() {
@@ -31,7 +38,7 @@ func (t *Pass) memoryShort(v *service) string {
 		}
 	}
 	more := min(d+up-live, d-held)
-	if live < d || more <= 0 {
+	if live+draining < d || live == 0 || more <= 0 { // where nobody else is left, serving comes first
 		return ""
 	}
 	room, used := t.Seen.Memory-t.Seen.Memory/spareMemory, t.declaredMemory()
@@ -41,6 +48,9 @@ func (t *Pass) memoryShort(v *service) string {
 	fix := "free some, or set max_surge: 0 and max_unavailable: 1"
 	if first, _ := roomNow(v, d); first < up {
 		fix = "free some: a new one has to be ready before the port goes to the front"
+	}
+	if used-freed+int64(more)*need <= room {
+		fix = say("it goes on when the %d that drain are gone", draining)
 	}
 	return say("%s: %d more of %s each beside what runs, and of the host's %s only %s are left by what is declared; %s",
 		ring.CauseResources, more, wording.RoundSize(need), wording.RoundSize(t.Seen.Memory), wording.RoundSize(room-used), fix)

@@ -80,6 +80,25 @@ func (t *Pass) needsPublisher(v *service, in *instance) bool {
 	})
 }
 
+// awaitsAdded is why the old instances of v stay for now: its front has no port of the host to
+// take over, is added beside them, and is not ready yet. Who finds containers by their labels
+// reaches them until then. "" where nothing waits.
+func (t *Pass) awaitsAdded(v *service) string {
+	switch {
+	case v.want.Route == nil || v.target != v.want || v.failed != nil || !v.waits.None():
+		return ""
+	case v.good == nil || v.good.Service.Route != nil || len(v.frontPorts()) > 0:
+		return ""
+	case !slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Live() && in.Version != v.want.Version && in.holdsSlot() }):
+		return ""
+	}
+	front := t.views[frontID(v.id)]
+	if front == nil || slices.ContainsFunc(front.instances, func(in *instance) bool { return in.ready && in.Version == front.want.Version }) {
+		return ""
+	}
+	return "its front is not ready yet"
+}
+
 // wentBackPast reports whether v goes back to another version than that of an instance, and
 // one of it is ready again.
 func (v *service) wentBackPast(in *instance) bool {
@@ -178,14 +197,14 @@ const (
 func (t *Pass) portNotTaken(v *service) string {
 	publishers := t.publishersOf(v)
 	front := t.views[frontID(v.id)]
-	if len(publishers) == 0 || front == nil || !v.waits.None() || v.rollout.Done || v.rollout.Version != v.want.Version {
+	if len(publishers) == 0 && t.awaitsAdded(v) == "" || front == nil || !v.waits.None() || v.rollout.Done || v.rollout.Version != v.want.Version {
 		return ""
 	}
 	if d, failed := t.failedVerdict(front); failed && !d.At.Before(v.rollout.Began) {
 		return "its front failed: " + d.Reason
 	}
 	took := t.frontTook(v)
-	if !isPortFree(publishers) || took && (v.isExclusive() || !t.needsPublisher(v, publishers[0])) {
+	if len(publishers) == 0 || !isPortFree(publishers) || took && (v.isExclusive() || !t.needsPublisher(v, publishers[0])) {
 		return ""
 	}
 	if front.rollout.Version != front.want.Version {

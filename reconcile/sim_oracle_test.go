@@ -340,14 +340,21 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if want.Kind.Ends() || d.alone(a.App, want) || hasGood && a.Version == good.Service.Version && d.alone(a.App, &good.Service) {
 		return
 	}
-	live := 0
+	live, drain := 0, 0
 	for _, x := range d.boxes {
-		if x.App == a.App && x.Service == a.Service && x.State != ring.StateExited && !d.drains(x) {
+		switch {
+		case x.App != a.App || x.Service != a.Service || x.State == ring.StateExited:
+		case d.drains(x):
+			drain++
+		default:
 			live++
 		}
 	}
+	if live == 0 {
+		drain = 0 // where nobody else is left, serving comes first
+	}
 	if !ok || verdict.Good {
-		d.watchMemory(a, want, live, want.Replicas)
+		d.watchMemory(a, want, live+drain, want.Replicas)
 	}
 	n := want.Replicas
 	if hasGood {
