@@ -27,7 +27,7 @@ func TestWhatThePolicyDeniesIsToldWithoutAValueOfTheHost(t *testing.T) {
 		plan, all := Anywhere(policy.Compose).Look(&ring.Commit{SHA: "c0ffee", Tree: tree}, s)
 		require.NotEmpty(t, all, says)
 		require.NotEmpty(t, plan.Refused, says)
-		text, err := json.Marshal([]any{all, plan.Refused})
+		text, err := json.Marshal([]any{all, plan.Refused, plan.Decisions})
 		require.NoError(t, err)
 		require.NotContains(t, strings.ToLower(string(text)), "cana.ry", says)
 		require.Contains(t, string(text), "${", says)

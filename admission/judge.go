@@ -156,6 +156,10 @@ func (j Judge) Reading(r *manifest.Reading) []*ring.Refusal {
 	all := j.Plan(&r.Plan, r.Drafts)
 	r.Hide(all...)
 	r.Hide(slices.Collect(maps.Values(r.Plan.Refused))...)
+	for i := range r.Plan.Decisions {
+		d := &r.Plan.Decisions[i]
+		d.Value, d.Hint = r.Hidden(d.App, d.Value), r.Hidden(d.App, d.Hint)
+	}
 	return all
 }
 

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
 )
@@ -311,21 +312,22 @@ func (s *contentStore) remove(hash string) error {
 	return errors.Join(all...)
 }
 
-// placedValues adds the values of an app's files that no key opens any more: a container
-// that was made before goes on with them.
-func (s *contentStore) placedValues(app string, shut map[string]bool, values map[string]string) error {
-	if s.places.list == nil || len(shut) == 0 {
-		return nil
+// placedValues adds the values of an app's files that nothing opens any more: a container
+// that was made before goes on with them. shut are those of which no key opens the ciphertext,
+// and opens reports whether a value of the env folder is still what it was.
+func (s *contentStore) placedValues(app string, shut map[string]bool, opens func(ring.Sealed) bool, values map[string]string) error {
+	if err := s.replacedValues(values); err != nil || s.places.list == nil {
+		return err
 	}
 	return s.places.list.each(func(hash string, f placedFile) error {
-		name := ""
-		rest, _ := ring.Open(f.Sealed, func(v ring.Sealed) (string, error) {
-			if v.App == app && shut[v.MAC] {
-				name = nameOf(v)
+		all := ring.SealedIn(f.Sealed)
+		lost := slices.IndexFunc(all, func(v ring.Sealed) bool {
+			if v.From == ring.FromEnvFolder {
+				return (v.App == app || strings.HasPrefix(v.App, manifest.SharedFolder+"/")) && !opens(v)
 			}
-			return "", nil
+			return v.App == app && shut[v.MAC]
 		})
-		if name == "" {
+		if lost < 0 {
 			return nil
 		}
 		body, err := os.ReadFile(filepath.Join(s.at(hash), f.Path))
@@ -333,13 +335,53 @@ func (s *contentStore) placedValues(app string, shut map[string]bool, values map
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // no container mounts it
 		case err != nil:
-			return fmt.Errorf("cannot read what was placed of %s: %w", name, err)
-		case rest != "" || strings.Count(f.Sealed, ring.SealMark) > 2:
-			return fmt.Errorf("cannot tell the value of %s in a text: no key opens it any more", name)
+			return fmt.Errorf("cannot read what was placed of %s: %w", nameOf(all[lost]), err)
 		}
-		values[string(body)] = name
+		inside := ring.Inside(f.Sealed, string(body))
+		if len(inside) != len(all) {
+			return fmt.Errorf("cannot tell the value of %s in a text: nothing opens it any more", nameOf(all[lost]))
+		}
+		for i, value := range inside {
+			values[value] = nameOf(all[i])
+		}
 		return nil
 	})
+}
+
+// replacedValues adds the files of the env folder's values that no newest plan has and that a
+// container may mount still. What such a file was made of is not kept: it is struck out whole,
+// and line by line.
+func (s *contentStore) replacedValues(values map[string]string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hashes, err := s.places.disk.Hashes()
+	if err != nil {
+		return err
+	}
+	for _, hash := range hashes {
+		if s.places.list != nil && s.places.list.has(hash) || s.isOffered(hash) {
+			continue
+		}
+		body, err := os.ReadFile(filepath.Join(s.places.disk.Dir(), hash, ring.ValueFile))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it is no such file
+		case err != nil:
+			return fmt.Errorf("cannot read what was placed before: %w", err)
+		default:
+			values[string(body)] = "a value that was replaced"
+		}
+	}
+	return nil
+}
+
+// isOffered reports whether a plan that the loop has mounts a content; mu is held.
+func (s *contentStore) isOffered(hash string) bool {
+	for _, plans := range s.offered {
+		if slices.ContainsFunc(plans, func(c contents) bool { _, has := c[hash]; return has }) {
+			return true
+		}
+	}
+	return false
 }
 
 // pruneKept removes from the list, and of the ciphertext, what no plan names that an undo

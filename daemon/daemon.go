@@ -197,7 +197,8 @@ func (d *Daemon) valuesOf(app string) (map[string]string, error) {
 	}
 	values, shut := d.secrets.values(app)
 	maps.Copy(out, values)
-	return out, d.contentStore.placedValues(app, shut, out)
+	opens := func(v ring.Sealed) bool { _, err := d.env.open(v); return err == nil }
+	return out, d.contentStore.placedValues(app, shut, opens, out)
 }
 
 // wireFronts makes the client of fronts, and has the newest proxy where fronts look for it.

@@ -133,6 +133,10 @@ func TestAReplacedValueOfTheHostIsNowhereBelowTheStateOnceNothingMountsIt(t *tes
 	r.mounted[one] = true
 	require.True(t, r.pruned(), "an instance of before is still there, stopped or not")
 	require.NotEmpty(t, r.holding("canary-1"))
+	values, err := r.d.valuesOf("shop")
+	require.NoError(t, err)
+	require.Contains(t, values, "canary-1", "it may still print it")
+	require.Contains(t, values, "canary-2")
 	delete(r.mounted, one)
 	require.False(t, r.pruned())
 	require.Empty(t, r.holding("canary-1"))

@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -16,6 +17,35 @@ func (a *appReader) hide() {
 	for i := range a.faults.list {
 		f := &a.faults.list[i]
 		f.says, f.hint = hiddenIn(told(f.says), hidden), hiddenIn(told(f.hint), hidden)
+		for _, h := range hidden {
+			for u := range a.plainly {
+				if u.name == h.name && strings.HasPrefix(f.says, "services."+u.service+"."+u.key) {
+					f.says = h.pieces(f.says)
+				}
+			}
+		}
+	}
+}
+
+// pieces puts ${NAME} in place of what a message quotes of a value: a key that is split, such
+// as a port, is told part by part.
+func (h hiddenValue) pieces(s string) string {
+	var out strings.Builder
+	for {
+		i := strings.IndexByte(s, '"')
+		if i < 0 {
+			return out.String() + s
+		}
+		quoted, err := strconv.QuotedPrefix(s[i:])
+		if err != nil {
+			return out.String() + s
+		}
+		out.WriteString(s[:i])
+		s = s[i+len(quoted):]
+		if piece, err := strconv.Unquote(quoted); err == nil && h.shares(piece) {
+			quoted = `"${` + h.name + `}"`
+		}
+		out.WriteString(quoted)
 	}
 }
 
@@ -45,10 +75,12 @@ func hiddenIn(text string, hidden []hiddenValue) string {
 // a policy denies is told in the words of the request, and a value may stand open in it.
 func (r *Reading) Hide(refusals ...*ring.Refusal) {
 	for _, one := range refusals {
-		hidden := r.hidden[one.App]
-		one.Says, one.Hint = hiddenIn(one.Says, hidden), hiddenIn(one.Hint, hidden)
+		one.Says, one.Hint = r.Hidden(one.App, one.Says), r.Hidden(one.App, one.Hint)
 	}
 }
+
+// Hidden is a text about an app without the host's values.
+func (r *Reading) Hidden(app, text string) string { return hiddenIn(text, r.hidden[app]) }
 
 // namedAfter reports whether the app's name is made of a value: a name is no secret.
 func (a *appReader) namedAfter(h hiddenValue) bool {
@@ -56,6 +88,16 @@ func (a *appReader) namedAfter(h hiddenValue) bool {
 		return h.plain == a.name
 	}
 	return strings.Contains(a.namedBy, h.name) && strings.Contains(a.name, normalName(h.plain))
+}
+
+// shares reports whether a text has a piece of the value that is long enough to be looked for.
+func (h hiddenValue) shares(text string) bool {
+	for i := 0; i+ring.ShortestStruck <= len(h.plain); i++ {
+		if strings.Contains(text, h.plain[i:i+ring.ShortestStruck]) {
+			return true
+		}
+	}
+	return false
 }
 
 // hiddenValue is one value of the host's env folder.
@@ -77,8 +119,13 @@ func (h hiddenValue) out(s string) string {
 
 // cut finds what is left of a value that a message shortens.
 func (h hiddenValue) cut(s, to string) string {
-	const mark = "…"
 	form := tidy(h.plain)
+	quoted := strconv.Quote(form)
+	return cutForm(cutForm(s, quoted[1:len(quoted)-1], to), form, to)
+}
+
+func cutForm(s, form, to string) string {
+	const mark = "…"
 	for from := 0; ; {
 		i := strings.Index(s[from:], mark)
 		if i < 0 {

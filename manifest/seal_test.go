@@ -234,8 +234,8 @@ func TestRefusalsHoldNoValueOfTheHost(t *testing.T) {
 		}
 	}
 	// Quoted, a value reads otherwise.
-	for _, text := range []string{"image: '$PW'", "image: a, restart: '$PW'", "image: a, mem_limit: '$PW'", "image: a, hostname: '$PW'", "image: a, dns: ['$PW']", "image: a, ports: ['$ODD:80']"} {
-		_, all := Check(repo(map[string]string{"web/compose.yaml": "services: {web: {" + text + "}}"}), withHost(map[string]string{".env": "PW='hunter \\\\z \"q\"'\nODD=hunter:ten:1\n"}))
+	for _, text := range []string{"image: '$PW'", "image: a, restart: '$PW'", "image: a, mem_limit: '$PW'", "image: a, hostname: '$PW'", "image: a, dns: ['$PW']", "image: a, ports: ['$ODD:80']", "image: a, ports: ['$PARTS:80']", "image: a, hostname: '$LONG'", "image: a, ports: [{target: 80, published: '$PARTS'}]"} {
+		_, all := Check(repo(map[string]string{"web/compose.yaml": "services: {web: {" + text + "}}"}), withHost(map[string]string{".env": "PW='hunter \\\\z \"q\"'\nODD=hunter:ten:1\nPARTS='hunter/hunter \"x\"'\nLONG='" + strings.Repeat("hunter\"", 90) + "'\n"}))
 		if got := dump(t, all); len(all) == 0 || strings.Contains(got, "hunter") {
 			t.Errorf("%s: %s", text, got)
 		}

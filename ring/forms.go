@@ -69,3 +69,16 @@ func Strike(text, value, with string) string {
 	}
 	return text
 }
+
+// StrikeCut puts something in place of the beginning of a value at the end of a text that was
+// cut off there.
+func StrikeCut(text, value, with string) string {
+	for _, form := range FormsOf(value) {
+		for n := min(len(form)-1, len(text)); n >= ShortestStruck; n-- {
+			if strings.HasSuffix(text, form[:n]) {
+				return text[:len(text)-n] + with
+			}
+		}
+	}
+	return text
+}

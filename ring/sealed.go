@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -113,6 +114,25 @@ func Open(text string, reveal func(Sealed) (string, error)) (string, error) {
 		out.WriteString(value)
 		text = after
 	}
+}
+
+// Inside are the values that stood in a text where sealed has sealed ones, in its order; nil
+// when the text is not made of it.
+func Inside(sealed, text string) []string {
+	const hole = "\x00"
+	open, err := Open(sealed, func(Sealed) (string, error) { return hole, nil })
+	if err != nil {
+		return nil
+	}
+	parts := strings.Split(open, hole)
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	m := regexp.MustCompile("(?s)^" + strings.Join(parts, "(.*)") + "$").FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	return m[1:]
 }
 
 // SealedIn are the sealed values in text, in its order, up to one that is cut off.

@@ -49,6 +49,7 @@ func ownStories() []ownStory {
 		{"what the engine's API cannot do is told", told},
 		{"what is not allowed is not made", notAllowed},
 		{"sealed values are opened for the engine alone", sealedValues},
+		{"a hook that tells a file tells no value of it", hooksThatTellFiles},
 	}
 }
 

@@ -64,18 +64,20 @@ func hookOptions(h ring.Hook) container.ExecOptions {
 
 // contained is a container of ours as its hooks need it.
 type contained struct {
-	ID, Name string
-	Hooks    hooks
+	ID, Name, App string
+	Hooks         hooks
 }
 
-func instanceOf(p payload, id string) contained { return contained{id, p.Name, p.Hooks} }
+func instanceOf(p payload, id string) contained {
+	return contained{id, p.Name, p.Config.Labels[labelApp], p.Hooks}
+}
 
 // inspected is a container whose owner was checked. The hooks of an adopted one
 // are those of the service that it stands for, where the action carries that.
 func inspected(c container.InspectResponse, a ring.Action) contained {
-	in := contained{c.ID, strings.TrimPrefix(c.Name, "/"), hooksOf(c.Config.Labels)}
+	in := contained{c.ID, strings.TrimPrefix(c.Name, "/"), c.Config.Labels[labelApp], hooksOf(c.Config.Labels)}
 	if c.Config.Labels[labelHost] == "" && a.Want != nil {
-		in.Hooks = hooksFor(a.Version, a.Want.Spec)
+		in.App, in.Hooks = a.App, hooksFor(a.Version, a.Want.Spec)
 	}
 	return in
 }
@@ -139,7 +141,11 @@ func (d *Docker) hook(ctx context.Context, e engine, c contained, which string, 
 	if exit == 0 {
 		return nil
 	}
-	said := strings.TrimSpace(o.redact(out))
+	known = d.knowFiles(o, c.App) && known // it may print a file
+	said := strings.TrimSpace(o.redactAll(out))
+	if len(out) == MaxOutput {
+		said = o.redactCut(said)
+	}
 	if !known {
 		said = "what it said is not told, as it may hold a value that the host's env folder has no more"
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,6 +128,27 @@ func notAllowed(t *testing.T, r *rig) {
 	require.Equal(t, own, r.MustFail(t, made).Refusal)
 	_, there := r.FindNetwork(t, made.NetworkName)
 	require.False(t, there)
+}
+
+// hooksThatTellFiles have values that stand in no spec: a hook prints a file that is mounted,
+// also one of which only the beginning is kept.
+func hooksThatTellFiles(t *testing.T, r *rig) {
+	long := strings.Repeat("cana.ry", 1000)
+	r.opts.Values = func(app string) (map[string]string, error) {
+		require.Equal(t, r.App, app)
+		return map[string]string{"hunter22": "tls.key", long: "long"}, nil
+	}
+	for _, says := range [][]string{{"hunter22", "1"}, {"cana.ry", "1000"}} {
+		hook := ring.Hook{Command: append([]string{"/app", "say"}, append(says, "3")...)}
+		err := r.MustFail(t, hooked(r, []ring.Hook{hook}, nil))
+		require.Contains(t, err.Error(), "<")
+		require.NotContains(t, err.Error(), says[0])
+		r.Must(t, enginetest.ActionOn(ring.DoRemove, r.OnlyInstance(t)))
+	}
+	r.opts.Values = func(string) (map[string]string, error) { return nil, errors.New("it cannot be read") }
+	err := r.MustFail(t, hooked(r, []ring.Hook{{Command: []string{"/app", "say", "hunter22", "1", "3"}}}, nil))
+	require.NotContains(t, err.Error(), "hunter22")
+	require.Contains(t, err.Error(), "what it said is not told")
 }
 
 func sealedValues(t *testing.T, r *rig) {

@@ -40,12 +40,7 @@ func (d *Docker) keepLog(ctx context.Context, e engine, a ring.Action) (ring.Don
 	}
 	done := ring.Done{Instance: c.ID}
 	o, all := d.secretsOf(a, c)
-	if d.opts.Values != nil {
-		values, err := d.opts.Values(c.Config.Labels[labelApp])
-		all = all && err == nil
-		maps.Copy(o.opened, values) // files it mounts may hold others than its spec
-	}
-	if !all {
+	if !d.knowFiles(o, c.Config.Labels[labelApp]) || !all {
 		done.Log = []string{withheld}
 		return done, nil
 	}
@@ -58,6 +53,17 @@ func (d *Docker) keepLog(ctx context.Context, e engine, a ring.Action) (ring.Don
 	}
 	done.Log = lastLines(o.redactAll(text), a.Lines)
 	return done, nil
+}
+
+// knowFiles has o strike out all values of an app: files that an instance mounts may hold
+// others than its spec. It reports whether these are all.
+func (d *Docker) knowFiles(o *opener, app string) bool {
+	if d.opts.Values == nil {
+		return true
+	}
+	values, err := d.opts.Values(app)
+	maps.Copy(o.opened, values)
+	return err == nil
 }
 
 // secretsOf knows the values that an instance was given sealed: as they are now,
@@ -85,7 +91,7 @@ func (d *Docker) secretsOf(a ring.Action, c container.InspectResponse) (o *opene
 		if !ring.HasSealed(text) || o.know([]string{text}) {
 			continue
 		}
-		old := insideOf(text, value)
+		old := ring.Inside(text, value)
 		if !ok || old == nil {
 			return o, false
 		}
@@ -95,25 +101,6 @@ func (d *Docker) secretsOf(a ring.Action, c container.InspectResponse) (o *opene
 	}
 	spec.Environment = nil
 	return o, o.know(sealedIn(spec))
-}
-
-// insideOf are the values that stood in value where text has sealed ones; nil
-// when value is not of that text.
-func insideOf(text, value string) []string {
-	const hole = "\x00"
-	open, err := ring.Open(text, func(ring.Sealed) (string, error) { return hole, nil })
-	if err != nil {
-		return nil
-	}
-	parts := strings.Split(open, hole)
-	for i := range parts {
-		parts[i] = regexp.QuoteMeta(parts[i])
-	}
-	m := regexp.MustCompile("(?s)^" + strings.Join(parts, "(.*)") + "$").FindStringSubmatch(value)
-	if m == nil {
-		return nil
-	}
-	return m[1:]
 }
 
 // redactAll strikes out values also where they stand line by line.

@@ -132,6 +132,14 @@ func (o *opener) redact(text string) string {
 	return text
 }
 
+// redactCut strikes out what a text that was cut off at its end has of a value there.
+func (o *opener) redactCut(text string) string {
+	for value, name := range o.opened {
+		text = ring.StrikeCut(text, value, "<"+name+">")
+	}
+	return text
+}
+
 // know opens what can be opened of texts, for redact alone. It reports whether
 // that was all.
 func (o *opener) know(texts []string) (all bool) {

@@ -6,6 +6,7 @@
 //	app ask         asks other instances for the test, from inside their network, see ask.go
 //	app reload FILE has the server read its file again, see conf.go
 //	app check URL   exits with 0 when the URL answers 200
+//	app tell N WORD… repeats words in all forms and exits with N, see tell.go
 package main
 
 import (
@@ -31,6 +32,8 @@ func main() {
 		exit(reload(os.Args[2]))
 	case "check":
 		os.Exit(check(os.Args[2]))
+	case "tell":
+		tell(os.Args[2], os.Args[3:])
 	}
 	exit(fmt.Errorf("no such verb: %s", verb))
 }
