@@ -44,6 +44,7 @@ func public(c ring.Changes, open map[string]bool, secrets []string) ring.Changes
 	}
 	out := c
 	out.Apps, out.Refusals, out.UnderWay, out.Waits = []ring.AppChanges{}, nil, nil, ""
+	out.Doubts = nil // they name apps of other sources
 	for _, a := range c.Apps {
 		told := ring.AppChanges{App: strike(a.App)}
 		for _, s := range a.Services {

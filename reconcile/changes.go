@@ -62,6 +62,7 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 		out.Apps = append(out.Apps, c)
 	}
 	t.tellHandovers(next, out.Apps)
+	out.Doubts = slices.Concat(out.Doubts, t.portDoubts(next))
 	for _, name := range sortedKeys(present) {
 		if _, ok := next.App(name); ok || next.Refused[name] != nil {
 			continue

@@ -145,6 +145,61 @@ func (t *Pass) waitsOn(next *ring.Plan, id, other ring.ServiceID, all map[ring.S
 	return false
 }
 
+// publisher is a service of the time after a plan, with a port of the host that it publishes.
+type publisher struct {
+	id   ring.ServiceID
+	port ring.Port
+	has  bool // it is in force with that port
+}
+
+// portDoubts are the ports of the host that two services would publish once a plan is carried out,
+// one of them by it: the engine gives it to the first, and the other one never starts. Whether
+// two addresses go together is what the engine makes of them.
+func (t *Pass) portDoubts(next *ring.Plan) (doubts []string) {
+	taken := map[string][]publisher{}
+	note := func(app *ring.App, planned bool) {
+		have := t.Facts.Apps[app.Name].App
+		for i := range app.Services {
+			s := &app.Services[i]
+			if s.Kind.Ends() || s.Replicas == 0 || s.Spec.NetworkOf != "" {
+				continue
+			}
+			old, _ := inForce(&have, s.Name)
+			for _, p := range s.Spec.Ports {
+				if p.HostPort == "" {
+					continue
+				}
+				me := publisher{id: ring.ID(app.Name, s.Name), port: p, has: slices.ContainsFunc(old.Spec.Ports, func(o ring.Port) bool { return o.Published() == p.Published() })}
+				at := anyAddress(portWord + p.Published())
+				for _, other := range taken[at] {
+					if own, _ := other.id.Split(); planned && !(me.has && other.has) && own != app.Name && p.Clashes(other.port) {
+						doubts = append(doubts, portDoubt(me, other))
+					}
+				}
+				taken[at] = append(taken[at], me)
+			}
+		}
+	}
+	for _, name := range sortedKeys(t.Facts.Apps) {
+		f := t.Facts.Apps[name]
+		if _, goes := next.App(name); !goes && !f.Leaving && (f.App.Source != next.Source || next.Refused[name] != nil || f.App.NoPrune) {
+			note(&f.App, false)
+		}
+	}
+	for i := range next.Apps {
+		note(&next.Apps[i], true)
+	}
+	return doubts
+}
+
+// portDoubt says it of the one that does not have the port now, and of the later one where neither has.
+func portDoubt(me, other publisher) string {
+	if me.has {
+		me, other = other, me
+	}
+	return say("%s cannot start while %s publishes port %s, and both do here: publish port %s on another one", me.id, other.id, other.port.Published(), me.port.Published())
+}
+
 // portPublishers are who has a port that v is to publish and that the engine found
 // taken: it says only that it is. "" is nobody of ours, or that it did not.
 func (t *Pass) portPublishers(v *service) (says string, whose ring.ServiceID) {

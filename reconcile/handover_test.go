@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +75,35 @@ rest`
 				require.Contains(t, got, id)
 				require.Equal(t, order, got[id].Order, id)
 			}
+		})
+	}
+}
+
+// Two apps that publish one port are told before either of them is tried, whoever has it now.
+func TestPlanDoubtsThatTwoAppsPublishOnePort(t *testing.T) {
+	const both = "and both do here: publish port"
+	for _, c := range []struct {
+		name, next string
+		doubt      string
+	}{
+		{"one has it", "service edge/b port 127.0.0.1:8080\ncommit c2 edge/b=b1", "edge/b cannot start while shop/a publishes port 8080/tcp, " + both + " 127.0.0.1:8080/tcp on another one"},
+		{"nobody has it yet", "service edge/b port 9090\nservice other/d port 0.0.0.0:9090\ncommit c2 edge/b=b1 other/d=d1", "other/d cannot start while edge/b publishes port 9090/tcp, " + both + " 0.0.0.0:9090/tcp on another one"},
+		{"who has it gives it up", "service shop/a port 9090\nservice edge/b port 8080\ncommit c2 shop/a=a1 edge/b=b2", ""},
+		{"another port", "service edge/b port 9090\ncommit c2 edge/b=b1", ""},
+		{"nothing changes", "commit c2 shop/a=a2", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStory()
+			for _, line := range strings.Split("service shop/a port 8080\nservice edge/b\ncommit c1 shop/a=a1 edge/b=b1\nrest\n"+c.next, "\n") {
+				require.NoError(t, s.tell(line), line)
+			}
+			w := s.world()
+			doubts := Plan(w, w.Sources[0].Next, s.clock()).Doubts
+			if c.doubt == "" {
+				require.Empty(t, doubts)
+				return
+			}
+			require.Equal(t, []string{c.doubt}, doubts)
 		})
 	}
 }

@@ -535,8 +535,7 @@ func (t *Pass) steadyPhase(v *service, progress string) (ring.Phase, ring.Reason
 		return ring.PhaseReady, ring.Reason{Says: progress}
 	}
 	if try, ok := t.refusedStep(v); ok {
-		says, _ := t.portPublishers(v)
-		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, cmp.Or(says, withHint(try)))}
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, t.stuckSays(v, try))}
 	}
 	for _, in := range v.instances {
 		if !in.holdsSlot() || in.ready || t.isResting(v, in) || !in.down {

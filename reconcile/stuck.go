@@ -12,12 +12,21 @@ import (
 // nothing to restore. It fails nothing, and is tried again for as long as it is wanted.
 func (t *Pass) stuckReason(v *service) string {
 	if try, ok := t.refusedStep(v); ok {
-		return withHint(try)
+		return t.stuckSays(v, try)
 	}
 	if n := t.Facts.Fronts[v.id].Restarts; n >= frontTries && t.awaitsFrontWord(v) {
 		return restartedInVain(n)
 	}
 	return t.memoryShort(v)
+}
+
+// stuckSays is what v is stuck with. The engine does not say who has a port; where it is a service
+// of ours, nobody has to look for it.
+func (t *Pass) stuckSays(v *service, try ring.Try) string {
+	if says, _ := t.portPublishers(v); says != "" {
+		return says + ": publish one of them on another port"
+	}
+	return withHint(try)
 }
 
 // awaitsFrontWord reports whether a rollout waits for nothing but the word of a front that is
