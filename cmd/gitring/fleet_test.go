@@ -293,6 +293,26 @@ func TestFiftyHostsAreAskedSixteenAtOnce(t *testing.T) {
 	require.Greater(t, most, 1, "not one after the other")
 }
 
+// Each is a session of its own at a real sshd, which takes half a second and more of a busy
+// machine, so GITRING_E2E_LONG asks for it.
+func TestFiftyHostsAreAskedOfARealSSHD(t *testing.T) {
+	if os.Getenv("GITRING_E2E_LONG") != "1" {
+		t.Skip("signs in fifty times: GITRING_E2E_LONG=1 asks for it")
+	}
+	f := newFarHost(t)
+	f.serve(t, filepath.Join(f.dir, "good"), answers(http.StatusOK, statusOf("edge", "Synced", "")))
+	var hosts []string
+	for i := range 50 {
+		hosts = append(hosts, f.at(fmt.Sprintf("edge-%d", i), "good"))
+	}
+	f.fleetOf(t, hosts...)
+	began := time.Now()
+	got := call("fleet", "status")
+	t.Logf("50 hosts took %s", time.Since(began))
+	require.Zero(t, got.code, got.out)
+	require.Equal(t, 50, strings.Count(got.out, "Synced"))
+}
+
 // allOf ends something when all texts were written.
 type allOf struct {
 	texts []string
