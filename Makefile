@@ -123,6 +123,10 @@ podman-suite: # where this machine has Debian's packages
 compose: go ## bin/docker-compose, for the tests that run Compose beside gitring
 	@scripts/compose.sh
 
+.PHONY: proxies
+proxies: go ## Caddy and Traefik, for the tests that put them before a front; half an hour the first time
+	@scripts/proxies.sh
+
 .PHONY: record
 record: front engine compose ## what Compose asks the engine for, which the tests hold gitring to, anew
 	@GITRING_ENGINE_TESTS=1 GITRING_RECORD=1 go test -count=1 -v -timeout 20m -run '^TestTheEngineIsAskedForWhatComposeAsksFor$$$$' ./e2e

@@ -206,23 +206,31 @@ func (d *Daemon) trafficUpgrade(ctx context.Context, p api.Peer, r api.UpgradeRe
 // upgradeFronts upgrades proxies until ctx ends. A daemon that was just started waits until
 // the host is as it should be: then nothing else moves that could be taken for its doing.
 func (d *Daemon) upgradeFronts(ctx context.Context) error {
-	t := time.NewTicker(upgradeEvery)
-	defer t.Stop()
-	for {
+	oneByOne(ctx, d.upgrades.poke, func() bool { return d.upgradeOne(ctx) }, func() { d.sweepPrograms(ctx) })
+	return nil
+}
+
+// oneByOne does one after the other, whole upgradeEvery apart also where a person asked, and
+// what comes after the last. It looks whether there is one each upgradeEvery, and when poked.
+func oneByOne(ctx context.Context, poke <-chan struct{}, one func() bool, after func()) {
+	for t := time.NewTimer(upgradeEvery); ; t.Reset(upgradeEvery) {
 		select {
 		case <-ctx.Done():
-			return nil
+			t.Stop()
+			return
 		case <-t.C:
-		case <-d.upgrades.poke:
+		case <-poke:
 		}
-		for d.upgradeOne(ctx) {
-			select { // the next one 10 s later, also where a person asked
+		for one() {
+			t.Reset(upgradeEvery) // a tick of meanwhile does not count
+			select {
 			case <-ctx.Done():
-				return nil
+				t.Stop()
+				return
 			case <-t.C:
 			}
 		}
-		d.sweepPrograms(ctx)
+		after()
 	}
 }
 

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -119,4 +121,44 @@ func TestAProgramOfFrontsIsPlacedWhereAFrontIs(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(fronts, "0123456789abcdef"), 0o755))
 	require.NoError(t, u.prepare(fronts))
 	require.FileExists(t, file)
+}
+
+// Between the end of one upgrade and the next there are 10 s, however long one took and whoever
+// asked meanwhile: a bad one is met once.
+func TestUpgradesOfProxiesAreTenSecondsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		poke, began := make(chan struct{}, 1), time.Now()
+		var begun []time.Duration
+		took := []time.Duration{time.Second, 9 * time.Second, 25 * time.Second, 0, 0}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			oneByOne(ctx, poke, func() bool {
+				if len(begun) == len(took) {
+					return false
+				}
+				begun = append(begun, time.Since(began))
+				time.Sleep(took[len(begun)-1])
+				return true
+			}, stop)
+		}()
+		time.Sleep(3 * time.Second)
+		for range 5 {
+			poke <- struct{}{}
+			time.Sleep(2 * time.Second)
+			select {
+			case <-poke:
+			default:
+			}
+		}
+		<-done
+		seconds := func(all ...int) (out []time.Duration) {
+			for _, n := range all {
+				out = append(out, time.Duration(n)*time.Second)
+			}
+			return out
+		}
+		require.Equal(t, seconds(3, 14, 33, 68, 78), begun)
+	})
 }

@@ -82,6 +82,7 @@ func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 		{"its network", "evil/compose.yaml", "services: {a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: shop_default}}\n", "", "is a network of app shop of source prod"},
 		{"the cluster's gateway", "evil/compose.yaml", "services: {a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: docker_gwbridge}}\n", "", "joins all containers"},
 		{"its port", "evil/compose.yaml", "services: {a: {image: a, ports: ['127.0.0.1:8080:80']}}\n", "", "is published by app shop of source prod as 8080/tcp"},
+		{"its port, for a front", "evil/compose.yaml", "services: {a: {image: a, ports: ['127.0.0.1:8080:80'], x-gitring: {publish: front}}}\n", "", "services.a.ports"},
 		{"its container_name", "evil/compose.yaml", "services: {a: {image: a, container_name: shopfront}}\n", "", "is the name of a container of app shop of source prod"},
 		{"the name that Compose gives its container", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-2}}\n", "", "is the name of a container of app shop of source prod"},
 		{"a service called as its container, on a network of both", "evil/compose.yaml", "services: {shop-web-1: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: proxy}}\n", "", "is the name of a container of app shop of source prod"},
@@ -114,6 +115,24 @@ func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 			require.Empty(t, refusals, "the one that has it keeps it")
 		})
 	}
+}
+
+// A port is that of the app whose front publishes it, for services and for fronts of others.
+func TestAPortOfAFrontIsNobodyElses(t *testing.T) {
+	const front = "services: {web: {image: a, ports: ['8080:80'], x-gitring: {publish: front}}}\n"
+	_, j := hostOf(t, policy.Compose, map[string]map[string]string{"prod": {"shop/compose.yaml": front}})
+	for _, evil := range []string{
+		"services: {a: {image: a, ports: ['127.0.0.1:8080:80']}}\n",
+		"services: {a: {image: a, ports: ['8070-8090:70-90'], x-gitring: {publish: front}}}\n",
+		"services: {web-front: {image: a, ports: ['8080:80']}}\n",
+	} {
+		_, refusals := planOf(j, "lab", map[string]string{"evil/compose.yaml": evil})
+		require.NotEmpty(t, refusals, evil)
+		require.Equal(t, ring.PolicyDenied, refusals[0].Code)
+		require.Contains(t, refusals[0].Error(), "is published by app shop of source prod as 8080/tcp")
+	}
+	_, refusals := planOf(j, "prod", map[string]string{"shop/compose.yaml": front})
+	require.Empty(t, refusals, "the one that has it keeps it")
 }
 
 // What an app left behind is its own still.

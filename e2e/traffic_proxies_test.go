@@ -76,13 +76,22 @@ http:
 	},
 }
 
-// program is that of a proxy: in the path, or as GITRING_E2E_PROXIES has it, a folder.
+// byLabels finds the containers of an app by their labels.
+var byLabels = personsProxy{
+	name: "traefik", file: "traefik.yaml", args: []string{"--configFile=%[3]s/traefik.yaml"},
+	config: `entryPoints: {web: {address: "127.0.0.1:%[1]d"}}
+providers:
+  docker: {exposedByDefault: false, constraints: "Label(` + "`com.docker.compose.project`, `%[2]s`" + `)"}
+`,
+}
+
+// program is that of a proxy: in the path, or of scripts/proxies.sh.
 func (p *personsProxy) program(t *testing.T) string {
 	t.Helper()
-	if dir := os.Getenv("GITRING_E2E_PROXIES"); dir != "" {
-		if _, err := os.Stat(filepath.Join(dir, p.name)); err == nil {
-			return filepath.Join(dir, p.name)
-		}
+	built, err := filepath.Abs(filepath.Join("../bin/proxies", p.name))
+	require.NoError(t, err)
+	if _, err := os.Stat(built); err == nil {
+		return built
 	}
 	at, err := exec.LookPath(p.name)
 	if err != nil {
@@ -94,7 +103,7 @@ func (p *personsProxy) program(t *testing.T) string {
 	return at
 }
 
-// run starts the proxy before a port of this host, and returns its own.
+// run starts the proxy before a port of this host, or an app, and returns its own port.
 func (p *personsProxy) run(t *testing.T, h *host, before string) (port string) {
 	t.Helper()
 	program, dir := p.program(t), t.TempDir()
@@ -109,7 +118,7 @@ func (p *personsProxy) run(t *testing.T, h *host, before string) (port string) {
 		args = append(args, strings.ReplaceAll(a, "%[3]s", dir))
 	}
 	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), "HOME="+dir)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "DOCKER_HOST="+h.engine.url)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -172,4 +181,47 @@ func TestProxiesOfPeopleBeforeAFrontLoseNoRequest(t *testing.T) {
 			t.Logf("%s: %d updates, %d requests, none lost", p.name, updates, all)
 		})
 	}
+}
+
+// A proxy that goes by labels loses no request in updates, nor where a changed label makes the
+// front anew: the old one serves until the proxy has left it. Engines before 25 call a new
+// front healthy after 30 s, so GITRING_E2E_LONG asks for it.
+func TestAProxyThatGoesByLabelsLosesNoRequest(t *testing.T) {
+	if os.Getenv("GITRING_E2E_LONG") != "1" {
+		t.Skip("longer than 30 s: GITRING_E2E_LONG=1 asks for it")
+	}
+	t.Parallel()
+	byLabels.program(t)
+	updates, labels := amount(t, "PROXY_UPDATES", 3, 20), amount(t, "PROXY_LABELS", 1, 3)
+	h := newHost(t)
+	app := h.app("web")
+	version := func(n, label int) files {
+		return files{app + "/compose.yaml": h.compose(app, obj{"web": web(strconv.Itoa(n), replicas(2), rollout(obj{"min_ready_time": "200ms"}), obj{
+			"labels": obj{
+				"traefik.enable": "true", "traefik.http.services.web.loadbalancer.server.port": "8080",
+				"traefik.http.routers.web.rule": fmt.Sprintf("PathPrefix(`/`) || Path(`/%d`)", label),
+			},
+			"environment": obj{"ABRUPT": "1"}, "x-gitring": obj{"publish": "front"},
+		})})}
+	}
+	first := h.repo.pushed("Version 0", version(0, 0))
+	h.start()
+	h.synced(first)
+	front := h.one("web-front")
+	at := byLabels.run(t, h, app)
+	h.serves(at, "0")
+	load := ask(at)
+	load.more(h, 5)
+	for n := 1; n <= updates; n++ {
+		h.live(fmt.Sprintf("Version %d", n), version(n, 0))
+	}
+	require.Equal(t, identities([]*container{front}), identities([]*container{h.one("web-front")}))
+	for label := 1; label <= labels; label++ {
+		h.live(fmt.Sprintf("Label %d", label), version(updates, label))
+		h.until("the old front is gone", func() bool { return len(h.containers("web-front")) == 1 })
+	}
+	require.NotEqual(t, identities([]*container{front}), identities([]*container{h.one("web-front")}))
+	load.more(h, 5)
+	all := load.lostNone(t, h)
+	t.Logf("%d updates and %d new fronts, %d requests, none lost", updates, labels, all)
 }

@@ -218,7 +218,7 @@ func (c *Client) forget(at ring.FrontAt) {
 
 // news reports whether something that is decided by differs between two answers.
 func news(a, b ring.FrontSeen) bool {
-	if a.Process != b.Process || a.Wrong != b.Wrong || a.Generation != b.Generation || a.Full != b.Full || a.Old != b.Old || len(a.Instances) != len(b.Instances) || len(a.Ports) != len(b.Ports) {
+	if a.Process != b.Process || a.Wrong != b.Wrong || a.Generation != b.Generation || a.Full != b.Full || a.Crashes != b.Crashes || a.Old != b.Old || len(a.Instances) != len(b.Instances) || len(a.Ports) != len(b.Ports) {
 		return true
 	}
 	for i := range a.Instances {
@@ -333,6 +333,7 @@ func bounded(s ring.FrontSeen, now time.Time) ring.FrontSeen {
 		s.Build = ""
 	}
 	s.Connections, s.Queued, s.Old, s.Cut = small(s.Connections), small(s.Queued), small(s.Old), between(s.Cut, 1<<53)
+	s.Crashes = small(s.Crashes)
 	if s.QueuedSince.After(now) || now.Sub(s.QueuedSince) > maxQueue {
 		s.QueuedSince = time.Time{}
 	}

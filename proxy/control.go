@@ -190,7 +190,7 @@ func (f *Front) seen() ring.FrontSeen {
 	defer f.mu.Unlock()
 	s := ring.FrontSeen{
 		Generation: f.table.Generation, Process: f.process, Build: f.Build, Connections: int(f.conns.Load()), Queued: f.queued, Cut: f.cuts.Load(),
-		Full: time.Now().Unix()-f.fullAt.Load() < 10, Instances: []ring.FrontInstanceSeen{}, Ports: []ring.FrontPortSeen{},
+		Crashes: int(f.crashes.Load()), Full: time.Now().Unix()-f.fullAt.Load() < 10, Instances: []ring.FrontInstanceSeen{}, Ports: []ring.FrontPortSeen{},
 	}
 	if f.queued > 0 {
 		s.QueuedSince = f.since

@@ -66,6 +66,7 @@ type Front struct {
 	upgraded atomic.Int64
 	waiting  atomic.Int64 // of conns, those whose first head is awaited
 	cuts     atomic.Int64
+	crashes  atomic.Int32 // of proxies before this one: see ring.FrontSeen
 	fullAt   atomic.Int64 // unix seconds of the last time when it was full
 	stalling stalling
 	idle     idleConns

@@ -262,6 +262,45 @@ func TestNothingActiveIs503AndAReset(t *testing.T) {
 	}
 }
 
+// After a boot no instance answers at first. The first one that does gets requests at once,
+// though all were passed over for longer and longer: a round of requests tries them all.
+func TestTheFirstInstanceThatAnswersGetsRequestsAtOnce(t *testing.T) {
+	b := newBench(t, ring.CarryHTTP)
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	at := map[string]string{}
+	var table []string
+	for _, n := range names {
+		at[n] = b.name(n)
+		table = append(table, n+":active")
+	}
+	b.route(table...)
+	c := b.client(false)
+	for range 30 {
+		status, _ := b.get(c, "/")
+		require.Equal(t, 503, status)
+	}
+	for _, first := range []string{"d", "a", "g"} {
+		l, err := net.Listen("tcp", at[first])
+		require.NoError(t, err)
+		s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: wait}
+		go func() { _ = s.Serve(l) }()
+		answered := 0
+		for range len(names) {
+			if status, _ := b.get(c, "/"); status == 200 {
+				answered++
+			}
+		}
+		require.Positive(t, answered, "%s answers", first)
+		for range 20 { // from then on the others are passed over
+			status, _ := b.get(c, "/")
+			require.Equal(t, 200, status, "%s answers", first)
+		}
+		require.NoError(t, s.Close())
+		status, _ := b.get(c, "/")
+		require.Equal(t, 503, status)
+	}
+}
+
 func TestASwitchUnderLoadLosesNothing(t *testing.T) {
 	b := newBench(t, ring.CarryAuto)
 	b.says("one", "two", "three")

@@ -350,7 +350,8 @@ func TestAnOlderProxyThatHangsKeepsNoTableFromTheNewOne(t *testing.T) {
 
 func TestAKilledProxyIsStartedAgainAndNobodyIsRefused(t *testing.T) {
 	s := newHouse(t, ring.CarryAuto, echo)
-	for range 2 {
+	for ended := range 3 {
+		require.Equal(t, ended, s.seen().Crashes, "which is told from the third on")
 		was := s.seen().Process
 		n := len(s.pids())
 		require.NoError(t, syscall.Kill(s.pids()[0], syscall.SIGKILL))
@@ -362,6 +363,8 @@ func TestAKilledProxyIsStartedAgainAndNobodyIsRefused(t *testing.T) {
 		require.NotEqual(t, was, s.seen().Process)
 		s.eventually("the supervisor tells of it", func() bool { return len(s.pids()) == n+1 })
 	}
+	require.Equal(t, 3, s.seen().Crashes)
+	require.Zero(t, (&Supervisor{crashes: 3, crashed: time.Now().Add(-calmAfter - time.Second)}).recent(), "after a calm while there is nothing to tell")
 }
 
 // A release that does not get ready is not taken, and the one before serves on.
@@ -482,6 +485,31 @@ func TestATermLeavesWhatIsInFlightAMoment(t *testing.T) {
 	close(hold)
 	require.Equal(t, "whole", <-got)
 	require.NoError(t, s.cmd.Wait())
+}
+
+// What never ends is cut soon, and the front is gone.
+func TestATermEndsWhatGoesOnForEver(t *testing.T) {
+	asked := make(chan struct{})
+	s := newHouse(t, ring.CarryAuto, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			close(asked)
+			<-r.Context().Done()
+		}
+	})
+	got := make(chan error, 1)
+	go func() {
+		res, err := http.Get(s.url("/"))
+		if err == nil {
+			err = res.Body.Close()
+		}
+		got <- err
+	}()
+	<-asked
+	began := time.Now()
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, s.cmd.Wait(), "by itself, and before the engine would kill it")
+	require.GreaterOrEqual(t, time.Since(began), lastMoments, "it had its moment")
+	require.Error(t, <-got)
 }
 
 func TestHealthSaysWhenAnotherFrontComes(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -181,8 +182,7 @@ func (s *Supervisor) start(program string) (*child, error) {
 	for _, l := range s.sockets {
 		files = append(files, raw(l))
 	}
-	env := append(os.Environ(), socketsEnv+"="+strings.Join(s.keys, ","))
-	pid, _, err := syscall.StartProcess(program, append([]string{program}, s.Args...), &syscall.ProcAttr{Env: env, Files: files})
+	pid, _, err := syscall.StartProcess(program, append([]string{program}, s.Args...), &syscall.ProcAttr{Env: append(os.Environ(), socketsEnv+"="+strings.Join(s.keys, ","), crashesEnv+"="+fmt.Sprint(s.recent())), Files: files})
 	if err != nil {
 		return nil, errors.Join(err, lines.Close(), life.Close())
 	}
@@ -245,11 +245,9 @@ func (s *Supervisor) settle(err error, restart *time.Timer) {
 func (s *Supervisor) lost(c *child, restart *time.Timer) {
 	_ = c.life.Close()
 	c.gone = true
-	for i, o := range s.old {
-		if o == c {
-			s.old = append(s.old[:i:i], s.old[i+1:]...)
-			return
-		}
+	if i := slices.Index(s.old, c); i >= 0 {
+		s.old = slices.Delete(s.old, i, i+1)
+		return
 	}
 	if c != s.current {
 		return // it was not ready, and settle hears so
@@ -260,16 +258,21 @@ func (s *Supervisor) lost(c *child, restart *time.Timer) {
 
 // again starts a proxy at once, then after 1 s, 2 s, … 10 s.
 func (s *Supervisor) again(restart *time.Timer) {
-	if time.Since(s.crashed) > calmAfter {
-		s.crashes = 0
-	}
-	s.crashes, s.crashed = s.crashes+1, time.Now()
+	s.crashes, s.crashed = s.recent()+1, time.Now()
 	after := time.Duration(0)
 	if s.crashes > 1 {
 		after = min(time.Second<<min(s.crashes-2, 4), backoffMax)
 	}
 	s.Log.Printf("proxy ended crashes=%d again_in=%s", s.crashes, after)
 	restart.Reset(after)
+}
+
+// recent is how many proxies ended by themselves, each within calmAfter of the one before.
+func (s *Supervisor) recent() int {
+	if time.Since(s.crashed) > calmAfter {
+		return 0
+	}
+	return s.crashes
 }
 
 // end stops accepting, leaves requests in flight a moment, and ends.

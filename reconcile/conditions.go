@@ -29,9 +29,7 @@ func (t *Pass) conditionsOf(v *service, st *ring.ServiceStatus) []ring.Condition
 	if c, ok := t.driftCondition(v.id); ok {
 		out = append(out, c)
 	}
-	if c, ok := t.unseenCondition(v); ok {
-		out = append(out, c)
-	}
+	out = append(out, t.frontConditions(v)...)
 	if v.filesFailed != nil {
 		out = append(out, ring.Condition{Type: ring.ConditionQuarantined, Reason: v.filesFailed.Reason, Since: v.filesFailed.At.UTC(), Commit: v.filesFailed.Commit})
 	}

@@ -182,6 +182,16 @@ func (f *toldFront) reached(name string) (ring.FrontInstanceSeen, bool) {
 	return f.seen.Instances[i], true
 }
 
+// untoldTable is why the front of a service cannot be told its table, as where the disk is full;
+// "" where nothing says so.
+func (t *Pass) untoldTable(v *service) string {
+	route := ring.Action{Kind: ring.DoRoute, App: v.app.Name, Service: v.want.Name}
+	if try := t.Tries[route.Target()]; try.Kind == ring.DoRoute && try.Err != "" {
+		return "its front is not told its table: " + try.Err
+	}
+	return ""
+}
+
 // reachesNobody tells of a front that reaches none of those that it sends requests to; ""
 // where it reaches one.
 func (f *toldFront) reachesNobody() string {

@@ -111,19 +111,36 @@ func (t *Pass) inFlightTo(v *service, in *instance) (n int) {
 	return n
 }
 
-// unseenCondition tells of a front that runs and does not answer.
-func (t *Pass) unseenCondition(v *service) (ring.Condition, bool) {
+// manyCrashes is how many proxies of a front that ended one after the other are told.
+const manyCrashes = 3
+
+// frontConditions tell of a front that runs and does not answer, of one that has no room for
+// more clients, and of one whose proxy ends again and again.
+func (t *Pass) frontConditions(v *service) (out []ring.Condition) {
 	if !v.hasFront() {
-		return ring.Condition{}, false
+		return nil
 	}
 	for _, f := range t.frontsOf(v.id) {
-		if f.in.State == ring.StateRunning && f.seen == nil {
+		switch {
+		case f.in.State != ring.StateRunning:
+		case f.seen == nil:
 			row := t.Facts.Fronts[v.id]
-			return ring.Condition{
+			return append(out, ring.Condition{
 				Type: ring.ConditionFrontUnseen, Since: laterOf(row.Silent, f.in.Since).UTC(),
 				Reason: cmp.Or(f.wrong, say("%s does not answer", f.in.Name)) + ": nothing that it may send requests to is stopped",
-			}, true
+			})
+		case f.seen.Full:
+			out = append(out, ring.Condition{
+				Type:   ring.ConditionFrontFull,
+				Reason: say("%s has no room for more connections: new clients wait, and idle ones are closed", f.in.Name),
+			})
+		}
+		if f.seen != nil && f.seen.Crashes >= manyCrashes {
+			out = append(out, ring.Condition{
+				Type:   ring.ConditionFrontCrashing,
+				Reason: say("the proxy of %s ended %d times, each within 10 min of the one before: what was in flight was cut; docker logs %[1]s", f.in.Name, f.seen.Crashes),
+			})
 		}
 	}
-	return ring.Condition{}, false
+	return out
 }

@@ -31,6 +31,9 @@ type fronts struct {
 	load      map[string]float64         // by image, answers a second
 	errors    map[string]int64           // by image, percent of them
 	slow      map[string]int             // by image, the bucket of their heads
+	fullDisk  map[string]bool            // fronts whose folder has no room for a table, by container ID
+	crowded   map[string]bool            // fronts that have no room for more clients, by container ID
+	ended     map[string]int             // how many proxies of a front ended one after the other, by container ID
 	late      []lateTable
 	full      map[string]map[int64]bool // by service and generation, tables in which as many drain as may
 	cutAll    int                       // what was cut at a deadline
@@ -53,6 +56,7 @@ type modelFront struct {
 
 func newFronts() fronts {
 	return fronts{
+		fullDisk: map[string]bool{}, crowded: map[string]bool{}, ended: map[string]int{},
 		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{}, tableless: map[string]bool{}, claims: map[string]int64{}, hung: map[string]bool{}, stalled: map[string]bool{}, takenOver: map[string]bool{},
 		load: map[string]float64{}, errors: map[string]int64{}, slow: map[string]int{}, deaf: map[string]bool{}, deadlines: map[string]time.Time{}, full: map[string]map[int64]bool{}, streams: map[string]time.Duration{},
 	}
@@ -257,7 +261,7 @@ func (e *engine) seenOf(f *modelFront) ring.FrontSeen {
 	if n, takenOver := e.claims[f.in.ID]; takenOver {
 		table = e.claimed(f, n)
 	}
-	seen := ring.FrontSeen{At: e.wall(), Generation: table.Generation, Process: f.process, Build: "sha256:1"}
+	seen := ring.FrontSeen{At: e.wall(), Generation: table.Generation, Process: f.process, Build: "sha256:1", Full: e.crowded[f.in.ID], Crashes: e.ended[f.in.ID]}
 	if table.Generation > 0 {
 		seen.Table = &table
 	}
@@ -284,6 +288,9 @@ func (e *engine) route(a ring.Action) (ring.Done, error) {
 	}
 	if b.frontOf != a.Service || b.App != a.App {
 		e.violate("a table of %s/%s is told to %s", a.App, a.Service, b.Name)
+	}
+	if e.fullDisk[b.ID] {
+		return ring.Done{}, errors.New("cannot write the table: no space left on device")
 	}
 	if lies := e.tables[made(b)]; a.Table.Generation > lies.Generation {
 		e.tables[made(b)] = *a.Table

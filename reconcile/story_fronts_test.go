@@ -21,6 +21,12 @@ import (
 //	fault front web-front-1 is taken over again and again
 //	fault front web-front-1 is left alone
 //	fault front web-front-1 claims one more
+//	fault front web-front-1 has a full disk
+//	fault front web-front-1 has a disk with room
+//	fault front web-front-1 is full
+//	fault front web-front-1 has room
+//	fault front web-front-1 ends 3 times
+//	fault front web-front-1 ends no more
 //	fault front cannot reach web-1@v2
 //	fault front can reach web-1@v2
 //	fault web-1@v1 has 20s in flight
@@ -63,6 +69,15 @@ func (s *story) faultOfFront(w []string) error {
 		delete(s.takenOver, b.App+"/"+b.frontOf)
 	case "stalls":
 		s.silent[b.ID], s.stalled[b.ID] = true, true
+	case "has a full disk", "has a disk with room":
+		s.fullDisk[b.ID] = w[4] == "full"
+	case "is full", "has room":
+		s.crowded[b.ID] = w[3] == "full"
+	case "ends 3 times", "ends no more":
+		s.ended[b.ID] = 3
+		if w[3] == "no" {
+			s.ended[b.ID] = 0
+		}
 	case "claims one more":
 		s.claims[b.ID] = 0
 	case "claims a huge table":

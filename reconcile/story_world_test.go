@@ -282,6 +282,10 @@ func (d *declared) setting(key, value string) (err error) {
 		name, v, _ := strings.Cut(value, "=")
 		d.Spec.Environment = map[string]string{name: v}
 	case "restart":
+		if value == "unless-stopped" {
+			d.Restart.Policy, d.Restart.Engine = ring.Always, value
+			return nil
+		}
 		d.Restart.Policy = value
 		d.Restart.Engine = map[string]string{ring.Always: "always", ring.OnFail: "on-failure", ring.NeverStop: "no"}[value]
 	case "retries":

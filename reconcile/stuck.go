@@ -17,6 +17,11 @@ func (t *Pass) stuckReason(v *service) string {
 	if n := t.Facts.Fronts[v.id].Restarts; n >= frontTries && t.awaitsFrontWord(v) {
 		return restartedInVain(n)
 	}
+	if t.awaitsItsFront(v) {
+		if why := t.untoldTable(v); why != "" {
+			return why
+		}
+	}
 	return t.memoryShort(v)
 }
 
@@ -32,10 +37,12 @@ func (t *Pass) stuckSays(v *service, try ring.Try) string {
 // awaitsFrontWord reports whether a rollout waits for nothing but the word of a front that is
 // silent, or not believed: that its new instance is reached, or that the old one is let go.
 func (t *Pass) awaitsFrontWord(v *service) bool {
-	if !v.hasFront() || t.Facts.Fronts[v.id].Silent.IsZero() {
-		return false
-	}
-	return slices.ContainsFunc(v.instances, func(in *instance) bool {
+	return v.hasFront() && !t.Facts.Fronts[v.id].Silent.IsZero() && t.awaitsItsFront(v)
+}
+
+// awaitsItsFront reports whether a rollout waits for nothing but its front.
+func (t *Pass) awaitsItsFront(v *service) bool {
+	return v.hasFront() && slices.ContainsFunc(v.instances, func(in *instance) bool {
 		return in.Version == v.want.Version && in.fit && !in.ready || in.intent == intentOut && in.Live()
 	})
 }

@@ -102,11 +102,11 @@ func (t *decider) workerTrouble(tr ring.Trouble, a *ring.AppStatus, i int) {
 		of.What, of.Commit, of.Reason, of.Told = ring.TroubleRollout, s.Rollout.Commit, s.Rollout.Reason, true
 		t.beginTrouble(of)
 	}
-	why := standingReason(s)
+	why, told := standingReason(s)
 	if why == "" && (failed || s.Phase != ring.PhaseDegraded) {
 		return
 	}
-	tr.What, tr.Reason, tr.Told = ring.TroubleService, cmp.Or(why, s.Reason), why != ""
+	tr.What, tr.Reason, tr.Told = ring.TroubleService, cmp.Or(why, s.Reason), told
 	t.beginTrouble(tr)
 }
 
@@ -120,14 +120,18 @@ func rolloutFailed(v *service, s *ring.ServiceStatus) bool {
 	return s.Rollout != nil && s.Rollout.Phase != ring.RolloutProgressing && v != nil && (v.failed != nil || v.filesFailed != nil)
 }
 
-// standingReason is why a service is in trouble whatever its phase; "" when it is not.
-func standingReason(s *ring.ServiceStatus) string {
+// standingReason is why a service is in trouble whatever its phase, and whether something else
+// told it already; "" when it is not.
+func standingReason(s *ring.ServiceStatus) (why string, told bool) {
 	for i := range s.Conditions {
-		if c := &s.Conditions[i]; c.Type == ring.ConditionCrashLooping || c.Type == ring.ConditionContested {
-			return c.Reason
+		switch c := &s.Conditions[i]; c.Type {
+		case ring.ConditionCrashLooping, ring.ConditionContested:
+			return c.Reason, true
+		case ring.ConditionFrontFull, ring.ConditionFrontCrashing:
+			why = c.Reason
 		}
 	}
-	return ""
+	return why, false
 }
 
 // beginTrouble remembers what is in trouble, and tells its beginning where nothing
@@ -273,7 +277,8 @@ func (t *decider) serviceOver(tr ring.Trouble) (string, bool) {
 	if s.Rollout != nil {
 		says = "well again with the version that was kept"
 	}
-	return says, t.wellForLong(tr, s.Phase == ring.PhaseReady && standingReason(s) == "")
+	why, _ := standingReason(s)
+	return says, t.wellForLong(tr, s.Phase == ring.PhaseReady && why == "")
 }
 
 // wellForLong reports whether a service is well, and has been for as long as it takes. A trouble

@@ -186,15 +186,18 @@ type FrontSeen struct {
 	At         time.Time `json:"at,omitzero"` // by the clock of the one who asked
 	Generation int64     `json:"generation"`  // of the table in force
 	// Process names the proxy process: its counters begin at 0 with it.
-	Process     string              `json:"process"`
-	Build       string              `json:"build"` // "sha256:…" of the proxy's program
-	Connections int                 `json:"connections"`
-	Queued      int                 `json:"queued"`
-	QueuedSince time.Time           `json:"queued_since,omitzero"`
-	Cut         int64               `json:"cut"`  // ended at a deadline, since the process began
-	Full        bool                `json:"full"` // connections or descriptors are used up
-	Instances   []FrontInstanceSeen `json:"instances"`
-	Ports       []FrontPortSeen     `json:"ports"`
+	Process     string    `json:"process"`
+	Build       string    `json:"build"` // "sha256:…" of the proxy's program
+	Connections int       `json:"connections"`
+	Queued      int       `json:"queued"`
+	QueuedSince time.Time `json:"queued_since,omitzero"`
+	Cut         int64     `json:"cut"`  // ended at a deadline, since the process began
+	Full        bool      `json:"full"` // connections or descriptors are used up
+	// Crashes is how many proxies of this front ended by themselves, each within 10 min of the
+	// one before; 0 once none did for that long.
+	Crashes   int                 `json:"crashes,omitempty"`
+	Instances []FrontInstanceSeen `json:"instances"`
+	Ports     []FrontPortSeen     `json:"ports"`
 	// Old is how many older proxy processes still carry something.
 	Old int `json:"old,omitempty"`
 	// Before are older proxy processes of this front, with what each has counted: those that

@@ -66,6 +66,10 @@ func ConditionWords(c *Condition) string {
 		return "no room on this host"
 	case c.Type == ConditionFrontUnseen:
 		return "its front does not answer"
+	case c.Type == ConditionFrontFull:
+		return "its front is full"
+	case c.Type == ConditionFrontCrashing:
+		return "the proxy of its front crashes"
 	}
 	return ""
 }

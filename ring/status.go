@@ -284,7 +284,9 @@ const (
 	ConditionQuarantined   = "Quarantined"
 	ConditionContested     = "Contested"
 	ConditionDrifted       = "Drifted"
-	ConditionFrontUnseen   = "FrontUnseen" // its front runs and does not answer: nothing that it serves by is stopped
+	ConditionFrontUnseen   = "FrontUnseen"   // its front runs and does not answer: nothing that it serves by is stopped
+	ConditionFrontFull     = "FrontFull"     // its front has as many connections as it may have: new clients wait
+	ConditionFrontCrashing = "FrontCrashing" // the proxy of its front ended again and again: each time it cuts what is in flight
 	// Of a source: the policy of its host cannot be read, or an app in force breaks it.
 	ConditionPolicyInvalid  = "PolicyInvalid"
 	ConditionPolicyViolated = "PolicyViolated"

@@ -157,6 +157,8 @@ func TestTheFrontOfAServiceIsJudgedAsTheService(t *testing.T) {
 		{"where authors may say nothing of it", "sysctls: []\nsecurity_opt: {allow: []}\nlogging: [journald]", []string{front, "expose: [80]"}, ""},
 		{"a sysctl of the author's", "sysctls: []", []string{front, "expose: [80]", "sysctls: {net.ipv4.ip_unprivileged_port_start: '0'}"}, "shop/compose.yaml:6 PolicyDenied: services.web.sysctls"},
 		{"a port that no app may have", "profile: compose", []string{front, "user: '1000'", `ports: ["22:22"]`}, "shop/compose.yaml:6 PolicyDenied: services.web.ports"},
+		{"a port that this host denies", "ports: {deny: [8000-8100]}", []string{front, "user: '1000'", `ports: ["127.0.0.1:8080:80"]`}, "shop/compose.yaml:6 PolicyDenied: services.web.ports"},
+		{"a range with a port that this host denies", "ports: {deny: [8080]}", []string{front, "user: '1000'", `ports: ["8000-8090:8000-8090"]`}, "shop/compose.yaml:6 PolicyDenied: services.web.ports"},
 		{"a port by a grant for the service", "apps: [{name: shop, source: prod, path: shop, grants: [{feature: ports.host, value: 22/tcp, service: web, reason: x}]}]", []string{front, `ports: ["22:22"]`}, ""},
 		{"a reserved label", "labels: {reserved: [+traefik.]}", []string{front, "expose: [80]", "labels: {traefik.enable: 'true'}"}, "shop/compose.yaml:6 PolicyDenied: services.web.labels"},
 		{"a host name of another app", "labels: {routes: {blog: [a.example.org]}}", []string{front, "expose: [80]", "labels: {'traefik.http.routers.a.rule': 'Host(`a.example.org`)'}"}, "shop/compose.yaml:6 RouteTaken: services.web.labels"},

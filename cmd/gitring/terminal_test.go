@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -214,9 +215,6 @@ func seenOn(t *testing.T, width, height int, ctx context.Context, now func() tim
 // again; told is called after each.
 func saying(t *testing.T, told func(n int), statuses ...ring.Status) (socket string) {
 	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	require.NoError(t, err)
 	n := 0
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
@@ -232,6 +230,15 @@ func saying(t *testing.T, told func(n int), statuses ...ring.Status) (socket str
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"settled": true})
 	})
+	return socketOf(t, mux)
+}
+
+// socketOf is where a daemon of a test answers.
+func socketOf(t *testing.T, mux http.Handler) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(l) })
@@ -300,6 +307,29 @@ func TestWatchedScreenFitsTheTerminal(t *testing.T) {
 			require.Equal(t, 1, strings.Count(strings.Join(strings.Fields(v.String()), " "), "no such file or directory"), v.String())
 		})
 	}
+}
+
+// What fronts carry is drawn over in place, until it is interrupted.
+func TestWatchedTrafficIsDrawnOver(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/traffic", func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 3 {
+			cancel()
+		}
+		_ = json.NewEncoder(w).Encode([]api.FrontNow{{
+			App: "shop", Service: "web", Container: "shop-web-front-1-01234567", Phase: ring.PhaseReady, At: aMoment, Generation: int64(asked),
+			Build: "sha256:" + strings.Repeat("ab", 32), Newest: true, Connections: asked, Ports: []api.PortNow{{Port: 80, Protocol: "tcp", Carry: "http"}},
+		}})
+	})
+	socket := socketOf(t, mux)
+	v, code := seenOn(t, 80, 24, ctx, func() time.Time { return aMoment }, "traffic", "--watch", "--socket", socket)
+	require.Zero(t, code)
+	require.Empty(t, v.broken, "lines that the terminal broke")
+	require.Empty(t, v.above, "lines that scrolled out cannot be drawn over")
+	require.Equal(t, 1, strings.Count(v.String(), "shop/web  Ready"), "one screen: %s", v.String())
+	require.Contains(t, v.String(), "table 2, proxy abababab, 2 connections")
 }
 
 // refusing is a host of two refused apps, whose refusals are long, and of two services in
