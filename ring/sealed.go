@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 )
 
@@ -125,14 +124,25 @@ func Inside(sealed, text string) []string {
 		return nil
 	}
 	parts := strings.Split(open, hole)
-	for i := range parts {
-		parts[i] = regexp.QuoteMeta(parts[i])
-	}
-	m := regexp.MustCompile("(?s)^" + strings.Join(parts, "(.*)") + "$").FindStringSubmatch(text)
-	if m == nil {
+	rest, begins := strings.CutPrefix(text, parts[0])
+	values := make([]string, len(parts)-1)
+	if len(values) == 0 && rest != "" || !begins {
 		return nil
 	}
-	return m[1:]
+	for i := len(values); i > 0; i-- { // from the end, so that the first value is the longest that it can be
+		at := strings.LastIndex(rest, parts[i])
+		if at < 0 || i == len(values) && at+len(parts[i]) < len(rest) {
+			return nil
+		}
+		if i < len(values) {
+			values[i] = rest[at+len(parts[i]):]
+		}
+		rest = rest[:at]
+	}
+	if len(values) > 0 {
+		values[0] = rest
+	}
+	return values
 }
 
 // SealedIn are the sealed values in text, in its order, up to one that is cut off.
