@@ -182,9 +182,12 @@ func (f *toldFront) reached(name string) (ring.FrontInstanceSeen, bool) {
 	return f.seen.Instances[i], true
 }
 
-// untoldTable is why the front of a service cannot be told its table, as where the disk is full;
-// "" where nothing says so.
+// untoldTable is why the front of a service cannot be told its table though it answers, as where
+// the disk is full; "" where nothing says so.
 func (t *Pass) untoldTable(v *service) string {
+	if !slices.ContainsFunc(t.frontsOf(v.id), func(f toldFront) bool { return f.in.State == ring.StateRunning && f.seen != nil }) {
+		return ""
+	}
 	route := ring.Action{Kind: ring.DoRoute, App: v.app.Name, Service: v.want.Name}
 	if try := t.Tries[route.Target()]; try.Kind == ring.DoRoute && try.Err != "" {
 		return "its front is not told its table: " + try.Err
