@@ -9,6 +9,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/events"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -28,8 +29,8 @@ func (d *Docker) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 	}
 	done, err := d.do(ctx, e, a)
 	err = d.withoutSecrets(a, err)
-	if a.Kind == ring.DoPolicy && err == nil {
-		return done, nil // see policy
+	if (a.Kind == ring.DoPolicy || a.Kind == ring.DoRename || a.Kind == ring.DoName) && err == nil {
+		return done, nil // see policy and rename
 	}
 	// Not every effect shows in the row of the next list.
 	for _, id := range []string{a.Instance, done.Instance} {
@@ -266,21 +267,37 @@ func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Don
 	return done, d.afterStart(ctx, e, inspected(c, a), a)
 }
 
-// rename gives a container another name; one that has it already is left as it is.
+// rename gives a container another name; one that has it already is left as it is. As in
+// policy, whether it is ours is asked only where no look said so, and what comes of it is known.
 func (d *Docker) rename(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
-	c, err := d.ours(ctx, e, "cannot rename container", target(a))
-	if err != nil {
-		return ring.Done{}, err
+	const cannot = "cannot rename container"
+	id, name, known := d.cache.name(a.Instance)
+	for ; ; known = false {
+		if !known || name == a.NewName {
+			c, err := d.ours(ctx, e, cannot, target(a))
+			if err != nil {
+				return ring.Done{}, err
+			}
+			if id, name = c.ID, strings.TrimPrefix(c.Name, "/"); name == a.NewName {
+				d.cache.mark(id) // a look may have seen another one
+				return ring.Done{Instance: id, Note: "has that name already"}, nil
+			}
+			known = false
+		}
+		own := ownEvent{id, events.ActionRename}
+		d.cache.expect(own)
+		err := e.ContainerRename(ctx, id, a.NewName)
+		if err == nil {
+			d.cache.set(id, setting{name: &a.NewName})
+			return ring.Done{Instance: id}, nil
+		}
+		d.cache.unexpect(own)
+		switch taken := cerrdefs.IsConflict(err); {
+		case taken && !known:
+			return ring.Done{}, d.nameTaken(ctx, e, a, a.NewName)
+		case !taken:
+			return ring.Done{}, fault(cannot+" "+name, ring.CauseConfig, err)
+		}
+		// It may have the name since the last look: an answer of the engine was lost.
 	}
-	if strings.TrimPrefix(c.Name, "/") == a.NewName {
-		return ring.Done{Instance: c.ID, Note: "has that name already"}, nil
-	}
-	err = e.ContainerRename(ctx, c.ID, a.NewName)
-	if cerrdefs.IsConflict(err) {
-		return ring.Done{}, d.nameTaken(ctx, e, a, a.NewName)
-	}
-	if err != nil {
-		return ring.Done{}, fault("cannot rename container "+strings.TrimPrefix(c.Name, "/"), ring.CauseConfig, err)
-	}
-	return ring.Done{Instance: c.ID}, nil
 }

@@ -92,7 +92,7 @@ func (d *Docker) listen(ctx context.Context, since time.Time) (time.Time, error)
 			if m.Action == events.ActionKill {
 				continue // a signal changes nothing that a look sees; the end that follows does
 			}
-			if m.Action == events.ActionUpdate && d.cache.unexpect(m.Actor.ID) {
+			if d.cache.unexpect(ownEvent{m.Actor.ID, m.Action}) {
 				continue // the step that made it knows
 			}
 			d.hint(m.Actor.ID)

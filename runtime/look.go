@@ -13,6 +13,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/network"
 	"golang.org/x/sync/errgroup"
 
@@ -27,14 +28,20 @@ type cache struct {
 	marks uint64             // guarded by mu
 	held  map[string]int     // guarded by mu: see hold
 	sets  map[string]setting // guarded by mu: by ID, see set
-	own   map[string]int     // guarded by mu: by ID, see expect
+	own   map[ownEvent]int   // guarded by mu: see expect
 }
 
-// setting is a restart policy that a step has set.
+// setting is what a step has set of a container; what is nil it left as it was.
 type setting struct {
-	n       uint64 // of the marks
-	policy  string
-	retries int
+	n      uint64 // of the marks
+	policy *container.RestartPolicy
+	name   *string
+}
+
+// ownEvent is one that a step of ours makes.
+type ownEvent struct {
+	id     string
+	action events.Action
 }
 
 // known is an inspected container and the row that it belongs to.
@@ -49,7 +56,7 @@ type known struct {
 func newCache() cache {
 	return cache{
 		known: map[string]known{}, stale: map[string]uint64{}, held: map[string]int{},
-		sets: map[string]setting{}, own: map[string]int{},
+		sets: map[string]setting{}, own: map[ownEvent]int{},
 	}
 }
 
@@ -96,13 +103,14 @@ func (c *cache) name(id string) (_, name string, ok bool) {
 	return id, k.in.Name, ok
 }
 
-// set is told of a restart policy that is in place now. A look under way may
-// have seen the container before that.
-func (c *cache) set(id, policy string, retries int) {
+// set is told what a step has set by now. A look under way may have seen the container before
+// that.
+func (c *cache) set(id string, s setting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.marks++
-	s := setting{c.marks, policy, retries}
+	old := c.sets[id]
+	s.n, s.policy, s.name = c.marks, cmp.Or(s.policy, old.policy), cmp.Or(s.name, old.name)
 	c.sets[id] = s
 	if k, ok := c.known[id]; ok {
 		c.known[id] = k.with(s)
@@ -110,27 +118,35 @@ func (c *cache) set(id, policy string, retries int) {
 }
 
 func (k known) with(s setting) known {
-	k.in.Policy, k.in.MaxRetries = s.policy, s.retries
+	if s.policy != nil {
+		k.in.Policy, k.in.MaxRetries = string(s.policy.Name), s.policy.MaximumRetryCount
+	}
+	if s.name != nil {
+		if k.row.names == "/"+k.in.Name {
+			k.row.names = "/" + *s.name // else others gave it more: the next look inspects it
+		}
+		k.in.Name = *s.name
+	}
 	return k
 }
 
-// expect says that the engine is about to tell of an update which is ours.
+// expect says that the engine is about to tell of what is ours.
 // After a gap in its events nothing is expected any more, and all is inspected.
-func (c *cache) expect(id string) {
+func (c *cache) expect(e ownEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.own[id]++
+	c.own[e]++
 }
 
 // unexpect takes back an expect, and says whether there was one.
-func (c *cache) unexpect(id string) bool {
+func (c *cache) unexpect(e ownEvent) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.own[id]
+	n := c.own[e]
 	if n > 1 {
-		c.own[id] = n - 1
+		c.own[e] = n - 1
 	} else {
-		delete(c.own, id)
+		delete(c.own, e)
 	}
 	return n > 0
 }
@@ -170,9 +186,9 @@ func (c *cache) keep(k map[string]known, before snapshot) {
 			k[id] = now.with(s)
 		}
 	}
-	for id := range c.own {
-		if _, there := k[id]; !there {
-			delete(c.own, id)
+	for e := range c.own {
+		if _, there := k[e.id]; !there {
+			delete(c.own, e)
 		}
 	}
 	for id, n := range before.marks {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -115,6 +116,60 @@ func TestLookInspectsOnlyWhatChanged(t *testing.T) {
 	f.TakeAway(s.Instances[4].ID)
 	require.Equal(t, 0, inspects(t, r, f))
 	require.Len(t, r.Seen(t).Instances, 4)
+}
+
+// A rename of ours costs one call: what it makes of a container is known. One of others is
+// seen all the same, before it and after it.
+func TestARenameOfOursIsNotAskedAbout(t *testing.T) {
+	r, f, _ := timed(t, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	require.Eventually(t, func() bool { return inspects(t, r, f) == 2 }, time.Minute, time.Millisecond, "the stream stands")
+	in := r.Seen(t).Instances[0]
+	named := func(name string) ring.Action {
+		a := enginetest.ActionOn(ring.DoRename, in)
+		a.NewName = name
+		return a
+	}
+	before := f.Ops()
+	r.Must(t, named("shop-web-1"))
+	require.Equal(t, 1, f.Ops()["ContainerRename"]-before["ContainerRename"])
+	require.Zero(t, f.Ops()["ContainerInspect"]-before["ContainerInspect"])
+	nameOf := func() string {
+		for _, x := range r.Seen(t).Instances {
+			if x.ID == in.ID {
+				return x.Name
+			}
+		}
+		return ""
+	}
+	require.Equal(t, "shop-web-1", nameOf())
+	require.Zero(t, f.Ops()["ContainerInspect"]-before["ContainerInspect"], "the look knows it")
+
+	require.NoError(t, f.Client().ContainerRename(t.Context(), in.ID, "by-hand"))
+	require.Equal(t, "by-hand", nameOf())
+	require.Equal(t, 1, f.Ops()["ContainerInspect"]-before["ContainerInspect"])
+	r.Must(t, named("shop-web-1"))
+	require.Equal(t, "shop-web-1", nameOf())
+	done := r.Must(t, named("shop-web-1"))
+	require.Equal(t, "has that name already", done.Note)
+
+	// A name that is taken, and an engine that renamed and did not say so.
+	_, err := r.Do(t.Context(), named(r.Seen(t).Instances[1].Name))
+	require.ErrorContains(t, err, "is held by")
+	require.Equal(t, "shop-web-1", nameOf())
+	f.Fail(func(op string, _ int) (error, error) {
+		if op == "ContainerRename" {
+			return nil, errors.New("timeout")
+		}
+		return nil, nil
+	})
+	_, err = r.Do(t.Context(), named("shop-web-9"))
+	require.ErrorContains(t, err, "timeout")
+	f.Fail(nil)
+	require.Equal(t, "shop-web-9", nameOf())
 }
 
 func TestLookSeesEngineRestartWithoutEvents(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/events"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -27,11 +28,12 @@ func (d *Docker) policy(ctx context.Context, e engine, a ring.Action) (ring.Done
 	if p.IsOnFailure() {
 		p.MaximumRetryCount = a.MaxRetries
 	}
-	d.cache.expect(id)
+	own := ownEvent{id, events.ActionUpdate}
+	d.cache.expect(own)
 	if _, err := e.ContainerUpdate(ctx, id, container.UpdateConfig{RestartPolicy: p}); err != nil {
-		d.cache.unexpect(id)
+		d.cache.unexpect(own)
 		return ring.Done{}, fault(cannot+" "+name, ring.CauseConfig, err)
 	}
-	d.cache.set(id, a.Policy, p.MaximumRetryCount)
+	d.cache.set(id, setting{policy: &p})
 	return ring.Done{Instance: id}, nil
 }
