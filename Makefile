@@ -119,6 +119,11 @@ podman: front podman-suite ## the suite of engines on a Podman of Debian's, the 
 podman-suite: # where this machine has Debian's packages
 	@! scripts/podman.sh can || GITRING_ENGINE_TESTS=1 $(AGAIN) go test -exec '$(CURDIR)/scripts/podman.sh trixie env -u GOGC' -vet=off -count=1 -timeout 10m -parallel 4 -run '^TestEngineConforms$$$$' ./runtime
 
+.PHONY: swarm
+swarm: front ## the tests of a swarm, on three engines of their own; a minute
+	@GITRING_ENGINE_TESTS=1 go test -c -o bin/runtime.test ./runtime
+	@cd runtime && ../scripts/swarm.sh 3 ../bin/runtime.test -test.v -test.timeout 10m -test.run '^TestOnSwarm'
+
 .PHONY: compose
 compose: go ## bin/docker-compose, for the tests that run Compose beside gitring
 	@scripts/compose.sh

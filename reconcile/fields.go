@@ -96,6 +96,7 @@ var classes = map[string]ring.Class{
 	"spec.network_mode":        ring.ChangeRoll,
 	"spec.follows":             ring.ChangeRoll,
 	"spec.mark":                ring.ChangeRoll,
+	"spec.cluster":             ring.ChangeRoll,
 
 	"spec.container_name": ring.ChangeRecreate,
 	"spec.mac_address":    ring.ChangeRecreate,

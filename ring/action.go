@@ -32,7 +32,13 @@ const (
 	DoImageOff   ActionKind = "remove image" // that no plan names; InUse of what it found says that it stayed
 	DoSignal     ActionKind = "signal"       // SIGHUP to a front: it starts its proxy anew, and what is open stays open
 	DoRoute      ActionKind = "route"        // tell the front Instance its Table; answers with what it then says of itself
-	DoWhose      ActionKind = "ask whose"    // fails, with the Holder, where somebody else has Name; changes nothing
+	// On an engine that schedules by itself. DoServe makes a service or sends it the spec of
+	// Want, with the configs and secrets that it names. Index is the version index of the service
+	// that this was decided on; 0 is none there.
+	DoServe    ActionKind = "send service"
+	DoServeOff ActionKind = "remove service"
+	DoFileOff  ActionKind = "remove file" // a config, or with Secret a secret, that no spec names
+	DoWhose    ActionKind = "ask whose"   // fails, with the Holder, where somebody else has Name; changes nothing
 )
 
 // Action is one step on the engine, with its reason. It carries all that
@@ -74,6 +80,12 @@ type Action struct {
 	// Kept are the data folders and volumes, by Kept.Name, that were there
 	// before: one of them that is gone is never made anew.
 	Kept []string
+	// Index is, for what is done to a service of a cluster, the version index that it must have.
+	// Again has its tasks made anew although the version is the one that is there.
+	Index uint64
+	Again bool
+	// Secret says that a file to remove is a secret.
+	Secret bool
 	// Start says that a created instance is started at once.
 	Start bool
 	// Networks are the engine's names by the app's keys, for create and start.
@@ -137,6 +149,8 @@ func (a Action) Target() string {
 		return "image " + a.Image
 	case DoWhose: // reads only, as well
 		return "name " + a.Name
+	case DoFileOff:
+		return "file " + a.Name
 	case DoName: // nobody waits for it
 		return "name of " + a.Instance
 	}

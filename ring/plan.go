@@ -339,7 +339,7 @@ func (a *App) Alone(s *Service) string {
 
 func (s *Service) alone() string {
 	for _, p := range s.Spec.Ports {
-		if p.HostPort != "" {
+		if p.HostPort != "" && p.Mode != PortIngress {
 			return fmt.Sprintf("host port %s/%s", p.HostPort, p.Protocol)
 		}
 	}

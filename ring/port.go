@@ -12,6 +12,8 @@ type Port struct {
 	HostPort  string `json:"host_port,omitempty"` // one port, never a range
 	Container int    `json:"container"`
 	Protocol  string `json:"protocol"` // tcp, udp, sctp
+	// Mode is PortIngress or PortHost on a cluster, and "" elsewhere.
+	Mode string `json:"mode,omitempty"`
 }
 
 // Clashes reports whether the host has what both publish once only: one port of one

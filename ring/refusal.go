@@ -76,6 +76,7 @@ const (
 	OutsideCommit     Code = "OutsideCommit"
 	SymlinkInManifest Code = "SymlinkInManifest"
 	TooLarge          Code = "TooLarge"
+	VolumeNotPinned   Code = "VolumeNotPinned" // on a cluster, what writes to a volume of a node moves
 	PolicyDenied      Code = "PolicyDenied"
 	AppTaken          Code = "AppTaken"
 	RouteTaken        Code = "RouteTaken"

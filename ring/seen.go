@@ -16,6 +16,8 @@ type Seen struct {
 	// BoundsProcesses says that the engine bounds the processes of a container that asks
 	// for no bound, by a number of its own configuration.
 	BoundsProcesses bool
+	// Cluster is what else was seen where the engine schedules by itself; nil elsewhere.
+	Cluster *Cluster
 }
 
 // State is the engine's word for a container.
@@ -87,6 +89,8 @@ type Instance struct {
 	// DataRootMark and the path below that, too. A host port that it publishes is held
 	// in the same way: PortWord and what Port.Published says.
 	Writes []string
+	// Node is the name of the node of a cluster that it runs on; "" elsewhere, and before it has one.
+	Node string
 	// Unheard are ports that it publishes and nothing listens on, for people; nil also
 	// where that cannot be seen.
 	Unheard []Unheard

@@ -93,6 +93,9 @@ type Spec struct {
 
 	// Mark is set by "rollout restart": a new mark is a new version.
 	Mark string `json:"mark,omitempty"`
+
+	// Cluster is set where the engine schedules by itself, and nil elsewhere.
+	Cluster *ClusterSpec `json:"cluster,omitempty"`
 }
 
 // MountKind says where a mount's bytes come from.
@@ -128,6 +131,7 @@ type Mount struct {
 	Propagation string `json:"propagation,omitempty"` // bind: "" is the engine's default, rprivate
 	SELinux     string `json:"selinux,omitempty"`     // bind, data, seed, content, live: z or Z
 	Rest        string `json:"rest,omitempty"`        // live: the hash of those of its files that are not reloaded in place; "" for none
+	Secret      bool   `json:"secret,omitempty"`      // content: on a cluster it is a secret, because values of the host are in it
 }
 
 // Outlives reports whether what the instance writes there outlives it: two

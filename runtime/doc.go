@@ -89,6 +89,11 @@
 //	livefolder     the folder they are in
 //	keeplog        the log of a run, kept
 //
+// A swarm, which schedules by itself:
+//
+//	swarmspec      what making a service of it sends
+//	swarmkeys      what it cannot carry, by name
+//
 // Images:
 //
 //	image          one on this host

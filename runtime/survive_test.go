@@ -49,7 +49,7 @@ func (s survived) told(t *testing.T, key, api string) bool {
 var keeps = map[string]func(t *testing.T, s survived){
 	"Image": func(t *testing.T, s survived) { require.Equal(t, s.a.Want.Pin.Image, s.c.Config.Image) },
 	// Of these the engine knows nothing; they are in the version.
-	"PullPolicy": versioned, "Mark": versioned, "ContainerName": versioned, "Follows": versioned,
+	"PullPolicy": versioned, "Mark": versioned, "ContainerName": versioned, "Follows": versioned, "Cluster": versioned,
 
 	"CommandText": func(t *testing.T, s survived) {
 		if s.CommandText != "" {

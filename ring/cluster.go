@@ -1,0 +1,143 @@
+package ring
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// ClusterSpec is what an engine that schedules by itself is told of a service besides what its
+// instances run. All of it is part of what a task is made from, and so of the version.
+type ClusterSpec struct {
+	// Global is one instance on each node that the constraints let pass, instead of Replicas.
+	Global bool `json:"global,omitempty"`
+	// Constraints are as the Compose file has them, "node.labels.disk==ssd", and Spread are the
+	// preferences. PerNode is the most instances of it on one node; 0 is no bound.
+	Constraints []string `json:"constraints,omitempty"`
+	Spread      []string `json:"spread,omitempty"`
+	PerNode     int      `json:"per_node,omitempty"`
+	// Endpoint is vip or dnsrr; "" is the engine's default, vip.
+	Endpoint string `json:"endpoint,omitempty"`
+	// ReservedCPUs is what a node must have left, in 1e-9 of a CPU.
+	ReservedCPUs int64 `json:"reserved_cpus,omitempty"`
+	// Labels are those of the service, where Spec.Labels are its containers'.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Restart is that of the service: the engine restarts by itself, so it is part of a task.
+	Restart Restart `json:"restart"`
+}
+
+// Where a cluster publishes a port.
+const (
+	PortIngress = "ingress" // on each node, by the cluster's mesh
+	PortHost    = "host"    // on the nodes where an instance runs
+)
+
+// PinnedTo is the constraint that has every instance of a service on one node, "" where none does.
+func (s *Spec) PinnedTo() string {
+	if s.Cluster == nil {
+		return ""
+	}
+	i := slices.IndexFunc(s.Cluster.Constraints, func(c string) bool {
+		key, value, equal := strings.Cut(c, "==")
+		key = strings.ToLower(strings.TrimSpace(key))
+		return equal && (key == "node.id" || key == "node.hostname") && strings.TrimSpace(value) != ""
+	})
+	if i < 0 {
+		return ""
+	}
+	return s.Cluster.Constraints[i]
+}
+
+// Cluster is what was seen of an engine that schedules by itself.
+type Cluster struct {
+	Nodes    []Node           // by name, then ID
+	Services []ClusterService // with this cluster's label, by name
+	Files    []ClusterFile    // configs and secrets with this cluster's label, by name
+}
+
+// Node is one machine of a cluster. gitring shows nodes, and changes none.
+type Node struct {
+	ID, Name string
+	Manager  bool
+	// State is the cluster's word: ready, down, unknown, disconnected. Availability is what
+	// persons said of it: active, pause, drain.
+	State, Availability string
+}
+
+// UpdateState is the engine's word for how far an update of a service is; "" before the first.
+type UpdateState string
+
+// The states of an update.
+const (
+	UpdateRunning   UpdateState = "updating"
+	UpdatePaused    UpdateState = "paused"
+	UpdateCompleted UpdateState = "completed"
+)
+
+// RolledBack reports whether the engine went, or goes, back to a spec by itself. gitring never
+// asks for that.
+func (u UpdateState) RolledBack() bool { return strings.HasPrefix(string(u), "rollback_") }
+
+// ClusterService is a service with our labels, as the cluster has it.
+type ClusterService struct {
+	ID, Name string
+	App      string
+	Source   string
+	Service  string
+	Kind     Kind
+	Version  Version // of the spec in force
+	Commit   SHA
+	// Settings is what ClusterSettings was of the spec in force, and Sent the hash of the spec
+	// that gitring sent, and Is the hash of the one in force: others where somebody changed it.
+	Settings, Sent, Is string
+	Replicas           int
+	// Index is the version index of the object: an update names the one that it was decided on.
+	Index uint64
+	// Update is how far the last update is, and Says the engine's sentence about it.
+	Update UpdateState
+	Says   string
+	// Updated is when the object changed last, and Began when the update did; both by the engine.
+	Updated, Began time.Time
+	// Files are the names of configs and secrets in its spec, and in the spec before it, sorted.
+	Files []string
+	// Failed is the newest task of the version in force that failed or was rejected; nil for none.
+	Failed *FailedTask
+}
+
+// Changed reports whether somebody changed the spec by hand.
+func (s *ClusterService) Changed() bool { return s.Sent != s.Is }
+
+// FailedTask is a task that did not come to run, or ended by itself.
+type FailedTask struct {
+	ID       string
+	Slot     int
+	Node     string // its name; "" where it never had one
+	Says     string // the node's words
+	ExitCode int
+	// Rejected says that the node refused it: an image that it cannot have, say.
+	Rejected bool
+	At       time.Time
+}
+
+// ClusterFile is a config or secret with our labels. Neither ever changes.
+type ClusterFile struct {
+	ID, Name string
+	App      string
+	// Content is the hash of the content that it was made from, as Mount.Source has it.
+	Content string
+	Secret  bool
+}
+
+// ClusterSettings is the short hash of what of a service changes in place: how many instances
+// there are, and how the engine goes from one version to the next.
+func ClusterSettings(s *Service, alone bool) string {
+	replicas := s.Replicas
+	if s.Spec.Cluster != nil && s.Spec.Cluster.Global {
+		replicas = 0
+	}
+	return hash(struct {
+		Replicas int
+		Rollout  Rollout
+		Alone    bool
+	}{replicas, s.Rollout, alone})[:8]
+}
