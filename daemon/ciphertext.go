@@ -35,12 +35,14 @@ type cipherStore struct {
 // cipherEntry is one encrypted file as one app used it.
 type cipherEntry struct {
 	// From is where the values are from; "" is an encrypted file.
-	From   ring.SealedFrom `json:"from,omitempty"`
-	Sum    string          `json:"sum"` // sha256 of the ciphertext; "" where a value is not kept
-	Source string          `json:"source"`
-	App    string          `json:"app"`
-	File   string          `json:"file"`
-	At     time.Time       `json:"at"` // when it was first opened
+	From ring.SealedFrom `json:"from,omitempty"`
+	// By is the program that said the value of a provider; "" is any, as of an earlier release.
+	By     string    `json:"by,omitempty"`
+	Sum    string    `json:"sum"` // sha256 of the ciphertext; "" where a value is not kept
+	Source string    `json:"source"`
+	App    string    `json:"app"`
+	File   string    `json:"file"`
+	At     time.Time `json:"at"` // when it was first opened
 	// MACs are those that stand in plans, by the name of the variable; "" is the whole file.
 	// A file of lines has two of a name where its two readings differ.
 	MACs map[string][]string `json:"macs"`

@@ -59,12 +59,12 @@ func (o openerFor) rememberProvided(r manifest.SecretRef, of askedFor, v manifes
 	if o.kept == nil || o.opened == nil {
 		return
 	}
-	e := cipherEntry{From: ring.FromProvider, Source: r.Source, App: r.App, File: r.Ref, MACs: map[string][]string{r.Name: {v.MAC}}}
+	e := cipherEntry{From: ring.FromProvider, Source: r.Source, App: r.App, File: r.Ref, By: o.providers.saidBy(of), MACs: map[string][]string{r.Name: {v.MAC}}}
 	for _, newest := range o.kept.provided(r.Ref, r.App) { // of the variable: another one may have the same reference
 		if _, is := newest.MACs[r.Name]; !is || newest.Source != r.Source {
 			continue
 		}
-		if newest.has(ring.Sealed{App: r.App, File: r.Ref, Name: r.Name, MAC: v.MAC}) {
+		if newest.has(ring.Sealed{App: r.App, File: r.Ref, Name: r.Name, MAC: v.MAC}) && (newest.By == "" || newest.By == e.By) {
 			return
 		}
 		break
@@ -132,15 +132,15 @@ func (s *cipherStore) provided(ref, app string) []cipherEntry {
 }
 
 // learned is the value of a reference that an earlier process was told.
-func (s *secretFiles) learned(of askedFor) (value string, at time.Time, ok bool) {
+func (s *secretFiles) learned(of askedFor) (learnedValue, bool) {
 	for _, e := range s.kept.provided(of.String(), of.app) {
 		if values, err := s.valuesIn(e); err == nil {
 			for _, all := range values {
-				return all[0], e.At, true
+				return learnedValue{all[0], e.By, e.At}, true
 			}
 		}
 	}
-	return "", time.Time{}, false
+	return learnedValue{}, false
 }
 
 // valuesIn are the values of an entry, by their names. One of a provider that is not kept is

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,7 +39,7 @@ const (
 type providers struct {
 	of   map[string]provider
 	host string
-	kept func(askedFor) (value string, at time.Time, ok bool) // of an earlier process
+	kept func(askedFor) (learnedValue, bool) // of an earlier process
 	run  func(context.Context, program.Call) ([]byte, error)
 	now  func() time.Time
 	log  *slog.Logger
@@ -61,15 +62,28 @@ type provider struct {
 	env []string
 }
 
+// print tells programs apart: another one may know another value by the same reference.
+func (p provider) print() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", p.Exec))
+	return hex.EncodeToString(sum[:8])
+}
+
 // askedFor is what one call is about. App is "" where the program is not told of it: then one
 // call serves all apps.
 type askedFor struct{ provider, ref, app string }
 
 func (a askedFor) String() string { return a.provider + ":" + a.ref }
 
+// learnedValue is one that a program said, with which one that was: see provider.print.
+type learnedValue struct {
+	value, by string
+	at        time.Time
+}
+
 // answered is what is known of one value.
 type answered struct {
 	value  string
+	saidBy string // the program, as provider.print
 	known  bool
 	failed string // why the last call failed; "" where it did not
 	tries  int    // that failed, one after another
@@ -181,10 +195,27 @@ func (p *providers) checked(app, written string) (askedFor, *ring.Refusal) {
 // begun is what is known of a reference before its provider was asked.
 func (p *providers) begun(of askedFor) *answered {
 	a := &answered{next: p.now()}
-	if value, at, ok := p.kept(of); ok {
-		a.value, a.known, a.next = value, true, p.again(of, at)
+	last, ok := p.kept(of)
+	if !ok {
+		return a
+	}
+	a.value, a.saidBy, a.known = last.value, last.by, true
+	// What another program said stays until this one has answered: it is asked at once.
+	if is := p.of[of.provider].print(); last.by == "" || last.by == is {
+		a.saidBy, a.next = is, p.again(of, last.at)
 	}
 	return a
+}
+
+// saidBy is the program that said what is known of a reference; "" where nothing is.
+func (p *providers) saidBy(of askedFor) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.all[of]
+	if a == nil {
+		a = p.begun(of)
+	}
+	return a.saidBy
 }
 
 // value is what is known of a reference, and why not where it is not. ask says that the
@@ -364,10 +395,10 @@ func (p *providers) ask(ctx context.Context, of askedFor) (changed bool, err err
 		a.failed, a.tries = err.Error(), a.tries+1
 		a.next = p.now().Add(min(firstProviderWait<<min(a.tries-1, 10), mostProviderWait))
 	default:
-		a.value, a.known, a.failed, a.tries, a.next = value, true, "", 0, p.again(of, p.now())
+		a.value, a.saidBy, a.known, a.failed, a.tries, a.next = value, p.of[of.provider].print(), true, "", 0, p.again(of, p.now())
 	}
 	changed = was.known && a.known && was.value != a.value
-	if changed || was.known != a.known || !a.known {
+	if changed || was.known != a.known || !a.known || was.saidBy != a.saidBy {
 		p.rounds++
 		defer p.changed()
 	}

@@ -261,6 +261,50 @@ services: {db: {image: "db:1", pull_policy: never, environment: {PW: "${PW}"}}}
 	require.NotContains(t, err.Error(), canary)
 }
 
+// A reference means what its program makes of it. What another program said of it stays until
+// the new one has answered, and that one is asked at once, though nothing has it asked by time.
+func TestAnotherProgramOfAProviderIsAskedAnew(t *testing.T) {
+	before, old := vaultOf(t)
+	after, dir := vaultOf(t)
+	says(t, old, "secret/shop/db", canary+"-of-the-old")
+	h := newProviderHost(t, before)
+	tree := fstest.MapFS{"shop/compose.yaml": file(shopFile)}
+	h.look(older, tree)
+	h.asked()
+	db, _ := h.app(h.look(older, tree), "shop").Service("db")
+	require.Equal(t, canary+"-of-the-old", h.opened(db.Spec.Environment["PW"]))
+
+	h.d.cfg.Secrets.Providers = map[string]config.SecretProvider{"vault": after}
+	h.restart()
+	plan := h.look(older, tree)
+	require.Empty(t, plan.Awaits, "the old value is known")
+	due, _ := h.d.secrets.providers.dueUpTo(10)
+	require.Len(t, due, 1)
+	_, err := h.d.secrets.providers.ask(t.Context(), due[0]) // it has no answer yet
+	require.Error(t, err)
+	now, _ := h.app(h.look(nextSHA, tree), "shop").Service("db")
+	require.Equal(t, db.Spec.Environment, now.Spec.Environment, "what runs stays")
+	h.restart()
+	h.look(nextSHA, tree)
+	says(t, dir, "secret/shop/db", canary+"-of-the-old") // the same value, by the new program
+	h.asked()
+	require.Equal(t, 1, callsOf(t, dir)-1, "after the restart it was asked once more")
+	now, _ = h.app(h.look(nextSHA, tree), "shop").Service("db")
+	require.Equal(t, db.Spec.Environment, now.Spec.Environment)
+	h.restart()
+	h.look(nextSHA, tree)
+	h.asked()
+	require.Equal(t, 2, callsOf(t, dir), "the new program is known to have said it")
+
+	says(t, dir, "secret/shop/db", canary+"-of-the-new")
+	h.d.cfg.Secrets.Providers["vault"] = func() config.SecretProvider { after.Exec = append(after.Exec, "more"); return after }()
+	h.restart()
+	h.look(nextSHA, tree)
+	h.asked()
+	now, _ = h.app(h.look(nextSHA, tree), "shop").Service("db")
+	require.Equal(t, canary+"-of-the-new", h.opened(now.Spec.Environment["PW"]))
+}
+
 func keysOf(m map[string]string) (keys []string) {
 	for k := range m {
 		keys = append(keys, k)
@@ -278,7 +322,7 @@ func clockedProviders(t *testing.T, says config.SecretProvider, answer func(prog
 	}
 	p, err := newProviders(&config.Config{Secrets: config.SecretsConfig{Providers: map[string]config.SecretProvider{"vault": says}}}, slog.New(slog.NewTextHandler(log, nil)))
 	require.NoError(t, err)
-	p.kept = func(askedFor) (string, time.Time, bool) { return "", time.Time{}, false }
+	p.kept = func(askedFor) (learnedValue, bool) { return learnedValue{}, false }
 	p.run = func(_ context.Context, c program.Call) ([]byte, error) { return answer(c) }
 	return p, log
 }
@@ -435,7 +479,9 @@ func TestTheProgramOfAProviderGetsItsEnvironmentAndNoOther(t *testing.T) {
 // may be due to be asked for again by then.
 func TestACommitThatNobodyVerifiedHasNothingAskedAgain(t *testing.T) {
 	p, _ := clockedProviders(t, config.SecretProvider{Exec: []string{"{ref}"}, Refs: []string{"s"}, Refresh: config.Duration(time.Hour)}, func(program.Call) ([]byte, error) { return nil, nil })
-	p.kept = func(askedFor) (string, time.Time, bool) { return canary, time.Now().Add(-24 * time.Hour), true }
+	p.kept = func(askedFor) (learnedValue, bool) {
+		return learnedValue{value: canary, at: time.Now().Add(-24 * time.Hour)}, true
+	}
 	of, r := p.checked("shop", "vault:s")
 	require.Nil(t, r)
 	_, known, _ := p.value(of, false)

@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -281,6 +284,42 @@ func TestEncryptingAgainIsNothingToDoAndANewValueRollsItsServicesAlone(t *testin
 	require.Equal(t, second["db"], third["db"])
 }
 
+// Of a file that is mounted a plan says that it is another one: no value, no length, and no
+// hash that whoever guesses the value could compare.
+func TestAPlanSaysThatAMountedSecretIsAnotherAndNothingOfIt(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	tree := func(value string) fstest.MapFS {
+		return fstest.MapFS{
+			"shop/compose.yaml": file(oneSecretCompose),
+			"shop/db.enc.env":   sealedFile(encrypt(t, secrets.Env, "PASSWORD=x\n", keys.recipient)),
+			"shop/tls.enc":      sealedFile(encrypt(t, secrets.Binary, value, keys.recipient)),
+		}
+	}
+	first := h.app(h.look(older, tree(canary+"1")), "shop")
+	differs := func(value string) (reason string, told []byte) {
+		next := h.app(h.look(nextSHA, tree(value)), "shop")
+		before, _ := first.Service("web")
+		after, _ := next.Service("web")
+		changes := reconcile.Plan(reconcile.World{Facts: ring.Facts{Apps: map[string]ring.InForce{"shop": {App: *first}}}}, &ring.Plan{Source: "prod", Apps: []ring.App{*next}}, time.Now())
+		text, err := json.Marshal(changes)
+		require.NoError(t, err)
+		return reconcile.Differs(first, &before, next, &after), text
+	}
+	reason, _ := differs(canary + "1")
+	require.Empty(t, reason, "encrypted anew it is the same")
+	const longer = canary + " and much longer than before"
+	reason, text := differs(longer)
+	require.Equal(t, "file tls.enc at /run/secrets/tls", reason)
+	require.Contains(t, string(text), reason)
+	for _, value := range []string{canary + "1", longer} {
+		sum := sha256.Sum256([]byte(value))
+		for _, no := range []string{canary, hex.EncodeToString(sum[:])[:8], base64.StdEncoding.EncodeToString(sum[:])[:8], fmt.Sprint(len(value)) + " B"} {
+			require.NotContains(t, string(text), no)
+		}
+	}
+}
+
 func TestAFileThatNoKeyOpensRefusesItsAppAloneAndSaysForWhomItIs(t *testing.T) {
 	keys, other := newKeyring(t), newKeyring(t)
 	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
@@ -351,6 +390,31 @@ func TestASecretMayOnlyStandWhereItReachesNothingButTheContainer(t *testing.T) {
 		require.NotEmpty(t, r.Hint, service)
 		require.Equal(t, 2, r.Line, service)
 	}
+	// The same of files: what is in one is the container's alone, and where it lies, whose it is
+	// and what it is made of shapes the plan.
+	for _, says := range []string{
+		"services: {db: {image: a, secrets: [{source: s, uid: '$PW'}]}}\nsecrets: {s: {file: ./f}}", "services: {db: {image: a, secrets: [{source: s, gid: '$PW'}]}}\nsecrets: {s: {file: ./f}}",
+		"services: {db: {image: a, secrets: [{source: s, mode: '$PW'}]}}\nsecrets: {s: {file: ./f}}", "services: {db: {image: a, secrets: [{source: s, target: '/x/$PW'}]}}\nsecrets: {s: {file: ./f}}",
+		"services: {db: {image: a, secrets: ['$PW']}}\nsecrets: {s: {file: ./f}}", "services: {db: {image: a, secrets: [s]}}\nsecrets: {s: {file: './$PW'}}",
+		"services: {db: {image: a, secrets: [s]}}\nsecrets: {s: {environment: '$PW'}}", "services: {db: {image: a, configs: [s]}}\nconfigs: {s: {file: './$PW'}}",
+		"services: {db: {image: a, configs: [{source: s, mode: '$PW'}]}}\nconfigs: {s: {content: x}}", "services: {db: {image: a, volumes: ['./f:/x/$PW:ro']}}", "services: {db: {image: a, volumes: [{type: bind, source: './$PW', target: /x}]}}",
+		"services: {db: {image: a, env_file: ['$PW']}}", "services: {db: {image: a, x-gitring: {reload: {paths: ['./$PW'], signal: HUP}}}}",
+	} {
+		plan := h.look(older, fstest.MapFS{
+			"shop/compose.yaml": file(says + "\n"), "shop/f": file("x"), "shop/.env": sealedFile(encrypt(t, secrets.Env, "PW="+canary+"\n", keys.recipient)),
+		})
+		r := plan.Refused["shop"]
+		require.NotNil(t, r, says)
+		require.Contains(t, string(r.Code)+r.Says, "a secret may only stand where", "%s: %v", says, r) // beside others, maybe
+		require.NotContains(t, fmt.Sprintf("%+v", r), canary, says)
+	}
+	inFile := h.look(older, fstest.MapFS{
+		"shop/compose.yaml": file("services: {db: {image: a, pull_policy: never, configs: [c], secrets: [s]}}\nconfigs: {c: {content: 'password = $PW'}}\nsecrets: {s: {environment: PW}}\n"),
+		"shop/.env":         sealedFile(encrypt(t, secrets.Env, "PW="+canary+"\n", keys.recipient)),
+	})
+	db, _ := h.app(inFile, "shop").Service("db")
+	require.Equal(t, "password = "+canary, h.mountedAt(db, "/c"))
+	require.Equal(t, canary, h.mountedAt(db, "/run/secrets/s"))
 	steering := h.look(older, fstest.MapFS{
 		"shop/compose.yaml": file("services: {db: {image: 'web:1', pull_policy: never}}\n"),
 		"shop/.env":         sealedFile(encrypt(t, secrets.Env, "COMPOSE_PROFILES="+canary+"\n", keys.recipient)),

@@ -337,7 +337,10 @@ func TestNoSecretIsAnywhereElse(t *testing.T) {
 				return false
 			}
 		}
-		failed := func(service string) bool { p := st.service(app, service).Phase; return p == "Failed" || p == "Degraded" }
+		failed := func(service string) bool {
+			p := st.service(app, service).Phase
+			return p == "Failed" || p == "Degraded"
+		}
 		return failed("sick") && failed("hook") && failed("crash") && failed("log") && failed("check") && st.service(app, "db").Ready == 1
 	})
 	h.until("everybody outside heard of it", func() bool { return len(r.of("chat")) > 0 && len(r.of("hook")) > 0 && len(r.hub.said("7")) == 1 })
