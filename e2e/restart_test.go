@@ -21,12 +21,13 @@ type ownEngine struct {
 	// bridge is its default network. With none, dockerd would take docker0 away from
 	// the machine's own engine.
 	bridge string
+	args   []string // more of dockerd's
 	proc   *exec.Cmd
 }
 
 // newEngine starts a dockerd that shares nothing with the machine's own: not
 // its folders, not its bridge, not its containerd's names, no firewall rules.
-func newEngine(t *testing.T) *ownEngine {
+func newEngine(t *testing.T, args ...string) *ownEngine {
 	t.Helper()
 	needEngine(t) // the image's program is built with it
 	if os.Geteuid() != 0 {
@@ -40,7 +41,7 @@ func newEngine(t *testing.T) *ownEngine {
 	}
 	dir, err := os.MkdirTemp("", "e2e-engine-")
 	require.NoError(t, err)
-	e := &ownEngine{engine: dial("unix://" + filepath.Join(dir, "sock")), t: t, dir: dir}
+	e := &ownEngine{engine: dial("unix://" + filepath.Join(dir, "sock")), t: t, dir: dir, args: args}
 	e.bridge = "e2e" + dir[max(0, len(dir)-10):]
 	e.link("add", e.bridge, "type", "bridge")
 	t.Cleanup(e.gone)
@@ -63,11 +64,11 @@ func (e *ownEngine) start() {
 	require.NoError(e.t, err)
 	defer log.Close()
 	name := filepath.Base(e.dir)
-	cmd := exec.Command(dockerd(),
-		"--host", e.url, "--data-root", e.dir+"/data", "--exec-root", e.dir+"/exec", "--pidfile", e.dir+"/pid",
-		"--containerd-namespace", name, "--containerd-plugins-namespace", name+"-plugins",
+	cmd := exec.Command(dockerd(), append([]string{
+		"--host", e.url, "--data-root", e.dir + "/data", "--exec-root", e.dir + "/exec", "--pidfile", e.dir + "/pid",
+		"--containerd-namespace", name, "--containerd-plugins-namespace", name + "-plugins",
 		"--storage-driver", "vfs", "--bridge", e.bridge, "--iptables=false", "--ip6tables=false", "--shutdown-timeout", "3",
-	)
+	}, e.args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = bareEnviron()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
