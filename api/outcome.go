@@ -8,6 +8,7 @@ const (
 	OutcomePartly     = "partly refused" // an app of it
 	OutcomeJob        = "job failed"
 	OutcomeAwaiting   = "awaiting approval"
+	OutcomeHeld       = "held" // a person's hold or undo keeps it from coming
 	OutcomeSuperseded = "superseded"
 	OutcomeUndone     = "undone"   // a person brought back what an app of it ran before
 	OutcomeReplaced   = "replaced" // all that it asked for was done, and nothing of it runs any more

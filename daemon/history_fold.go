@@ -54,6 +54,8 @@ type present struct {
 	undone map[string]undoneApp
 	// synced are the commits, by source, that their hosts are as.
 	synced map[[2]string]bool
+	// held are the commits, by source, that a person's hold or undo keeps from coming, with why.
+	held map[[2]string]string
 }
 
 type undoneApp struct {
@@ -64,7 +66,7 @@ type undoneApp struct {
 
 // presentOf is what the ledger and the status tell.
 func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
-	p := present{open: unrolledOf(inForce, st), runs: map[[2]string]bool{}, undone: map[string]undoneApp{}, synced: map[[2]string]bool{}}
+	p := present{open: unrolledOf(inForce, st), runs: map[[2]string]bool{}, undone: map[string]undoneApp{}, synced: map[[2]string]bool{}, held: map[[2]string]string{}}
 	for name := range inForce {
 		app := inForce[name].App
 		p.runs[[2]string{app.Source, string(app.Commit)}] = true
@@ -78,6 +80,9 @@ func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
 	for i := range st.Sources {
 		if src := &st.Sources[i]; src.Sync == ring.SyncSynced {
 			p.synced[[2]string{src.Name, string(src.Commit)}] = true
+		}
+		if n := st.Sources[i].Next; n != nil && isHold(n.Code) {
+			p.held[[2]string{st.Sources[i].Name, string(n.Commit)}] = n.Reason
 		}
 		for j := range st.Sources[i].Apps {
 			for k := range st.Sources[i].Apps[j].Services {
@@ -93,6 +98,11 @@ func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
 		}
 	}
 	return p
+}
+
+// isHold reports whether a person keeps something as it is, and a yes to a plan changes nothing.
+func isHold(code ring.ReasonCode) bool {
+	return code == ring.WhyHeldByPerson || code == ring.WhyUndoneByPerson || code == ring.WhyLeftToCompose
 }
 
 // isThere reports whether a service is what its plan asks.
@@ -217,8 +227,11 @@ func (f *fold) take(e *ring.Event) {
 		if id := e.App + "/" + e.Service; f.last[id] == nil { // a restart takes nothing back
 			f.last[id] = e
 		}
-	case ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutSuperseded, ring.RolloutAborted,
-		ring.JobSucceeded, ring.JobFailed:
+	case ring.RolloutSuperseded:
+		if id := e.App + "/" + e.Service; f.last[id] == nil || f.last[id].Kind != ring.RolloutCompleted { // it ran: only a rollout back to it did not end
+			f.last[id] = e
+		}
+	case ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutAborted, ring.JobSucceeded, ring.JobFailed:
 		f.last[e.App+"/"+e.Service] = e
 	case ring.AppInForce, ring.AppRefused, ring.AppRemoved:
 		f.last[e.App] = e
@@ -281,7 +294,9 @@ func (f *fold) outcome(now present) api.CommitNow {
 	switch {
 	case f.refused != nil:
 		c.Outcome, of[api.OutcomeRefused] = api.OutcomeRefused, []string{f.refused.Reason}
-	case f.awaiting != nil:
+	case now.held[key] != "" && len(f.last) == 0:
+		c.Outcome, of[api.OutcomeHeld] = api.OutcomeHeld, []string{now.held[key]}
+	case f.awaiting != nil && !f.passed:
 		c.Outcome, of[api.OutcomeAwaiting] = api.OutcomeAwaiting, []string{f.awaiting.Reason}
 	case len(f.last) == 0 && len(open) == 0 && now.synced[key]: // it changed nothing that runs
 		c.Outcome = api.OutcomeLive

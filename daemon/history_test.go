@@ -203,6 +203,16 @@ func TestACommitThatChangesNothingThatRunsIsLiveOnceTheHostIsAsItSays(t *testing
 	status := func(c ring.SHA, sync ring.Sync) *ring.Status {
 		return &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Commit: c, Sync: sync, Apps: []ring.AppStatus{{Name: "shop", Services: []ring.ServiceStatus{{Name: "web", Phase: ring.PhaseReady, Running: first}}}}}}}
 	}
+	ended := func(kind string, seq int64, c ring.SHA) ring.Event {
+		return ring.Event{Seq: seq, Kind: kind, Source: "prod", Commit: c, App: "shop", Service: "web"}
+	}
+	began := func(seq int64, c ring.SHA) ring.Event { return ended(ring.RolloutBegan, seq, c) }
+	running := func(c ring.SHA) *ring.Status {
+		st := status(c, ring.SyncSynced)
+		st.Sources[0].Apps[0].Services[0].Running = c
+		return st
+	}
+	waiting := func(st *ring.Status, n ring.Next) *ring.Status { st.Sources[0].Next = &n; return st }
 	for _, tt := range []struct {
 		name   string
 		events []ring.Event // the newest first
@@ -227,10 +237,33 @@ func TestACommitThatChangesNothingThatRunsIsLiveOnceTheHostIsAsItSays(t *testing
 			[]ring.Event{{Seq: 5, Kind: ring.PlanAwaiting, Source: "prod", Commit: next, Reason: "it removes shop"}, accepted(4, next), accepted(3, comment), ran(2, first), accepted(1, first)},
 			status(comment, ring.SyncHeld), []string{"awaiting approval", "accepted", "live"},
 		},
+		{
+			"one that waited for a yes was passed",
+			[]ring.Event{ran(6, next), accepted(5, next), {Seq: 4, Kind: ring.PlanAwaiting, Source: "prod", Commit: comment, Reason: "it removes shop"}, accepted(3, comment), ran(2, first), accepted(1, first)},
+			status(next, ring.SyncSynced), []string{"live", "replaced", "live"},
+		},
+		{
+			"a hold keeps it", []ring.Event{{Seq: 4, Kind: ring.PlanAwaiting, Source: "prod", Commit: next, Reason: "it removes shop"}, accepted(3, next), ran(2, first), accepted(1, first)},
+			waiting(status(first, ring.SyncHeld), ring.Next{Commit: next, Reason: "app shop: held by alice", Code: ring.WhyHeldByPerson}), []string{"held", "live"},
+		},
+		{
+			"an undo of what was live is released before it is done",
+			[]ring.Event{ended(ring.RolloutCompleted, 9, comment), began(8, comment), ended(ring.RolloutSuperseded, 7, first), began(6, first), ended(ring.RolloutCompleted, 5, comment), ran(4, comment), ended(ring.RolloutCompleted, 3, first), ran(2, first), accepted(1, first)},
+			running(comment), []string{"live", "replaced"},
+		},
+		{
+			"what never ran and was passed",
+			[]ring.Event{ended(ring.RolloutCompleted, 9, comment), began(8, comment), ended(ring.RolloutSuperseded, 7, first), began(6, first), ran(2, first), accepted(1, first)},
+			running(comment), []string{"live", "superseded"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			inForce := next
+			if tt.now.Sources[0].Apps[0].Services[0].Running == comment {
+				inForce = comment
+			}
 			var got []string
-			for _, c := range foldHistory(tt.events, presentOf(map[string]ring.InForce{"shop": {App: ring.App{Name: "shop", Source: "prod", Commit: next, Services: []ring.Service{{Name: "web", Kind: ring.Worker, Changed: first}}}}}, tt.now)) {
+			for _, c := range foldHistory(tt.events, presentOf(map[string]ring.InForce{"shop": {App: ring.App{Name: "shop", Source: "prod", Commit: inForce, Services: []ring.Service{{Name: "web", Kind: ring.Worker, Changed: tt.now.Sources[0].Apps[0].Services[0].Running}}}}}, tt.now)) {
 				got = append(got, c.Outcome)
 			}
 			require.Equal(t, tt.want, got)

@@ -56,7 +56,7 @@ type commitRow struct {
 }
 
 func (a *asking) commitRow(c *api.CommitNow) commitRow {
-	return commitRow{Commit: c.Commit, Source: c.Source, At: a.clock.of(c.At), Subject: c.Subject, Signer: c.Signer, Mark: markOf(c.Outcome), Says: c.Says, Back: c.Outcome != api.OutcomeRefused && c.Outcome != api.OutcomeAwaiting}
+	return commitRow{Commit: c.Commit, Source: c.Source, At: a.clock.of(c.At), Subject: c.Subject, Signer: c.Signer, Mark: markOf(c.Outcome), Says: c.Says, Back: c.Outcome != api.OutcomeRefused && c.Outcome != api.OutcomeAwaiting && c.Outcome != api.OutcomeHeld}
 }
 
 func commitPage(ctx context.Context, a *asking) (*drawn, error) {

@@ -292,7 +292,7 @@ func states(t *testing.T) (out []string) {
 	}
 	require.Greater(t, len(out), 40)
 	return append(out, ring.Stopped, "Waiting", ring.ConditionQuarantined, ring.ConditionStale, ring.ConditionOld,
-		api.OutcomeRefused, api.OutcomeFailed, api.OutcomeRestored, api.OutcomePartly, api.OutcomeJob, api.OutcomeAwaiting, api.OutcomeSuperseded, api.OutcomeLive, api.OutcomeAccepted,
+		api.OutcomeRefused, api.OutcomeFailed, api.OutcomeRestored, api.OutcomePartly, api.OutcomeJob, api.OutcomeAwaiting, api.OutcomeHeld, api.OutcomeSuperseded, api.OutcomeLive, api.OutcomeAccepted,
 		api.RunRunning, api.RunRetrying, api.RunWaiting, "ok", "warn", "fail", "skip")
 }
 

@@ -95,6 +95,7 @@ var looks = map[string]look{
 	api.OutcomePartly:     {"square", toneBad},
 	api.OutcomeJob:        {"cross", toneBad},
 	api.OutcomeAwaiting:   {"diamond", toneWait},
+	api.OutcomeHeld:       {"diamond", toneWait},
 	api.OutcomeSuperseded: {"dash", toneOff},
 	api.OutcomeUndone:     {"back", toneWait},
 	api.OutcomeReplaced:   {"dash", toneOff},

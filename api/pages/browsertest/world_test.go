@@ -59,7 +59,7 @@ func newWorld() *world {
 	}
 	w.commits = []api.CommitNow{
 		{Commit: newBill, Source: "billing", At: w.ago(11 * time.Minute), Subject: "Drop the old ledger", Signer: "bob@example.org", Outcome: "awaiting approval", Says: "it removes 3 of 4 services"},
-		{Commit: fixTypo, Source: "prod", At: w.ago(20 * time.Minute), Subject: "api: fix the typo", Signer: "alice@example.org", Outcome: "awaiting approval", Says: "app db is held by root: moving the disk"},
+		{Commit: fixTypo, Source: "prod", At: w.ago(20 * time.Minute), Subject: "api: fix the typo", Signer: "alice@example.org", Outcome: "held", Says: "app db: held by root: moving the disk"},
 		{Commit: newQueue, Source: "prod", At: w.ago(2 * time.Hour), Subject: "web: queue mails", Signer: "alice@example.org", Outcome: "restored", Says: "web/web: slot 1 exited with code 3"},
 		{Commit: bigCache, Source: "prod", At: w.ago(26 * time.Hour), Subject: "A larger cache", Signer: "cem@example.org", Outcome: "live"},
 		{Commit: oldBill, Source: "billing", At: w.ago(50 * time.Hour), Subject: "Bill by the hour", Signer: "bob@example.org", Outcome: "live"},
