@@ -11,12 +11,15 @@ import (
 
 // hostPortOf judges one published port.
 func hostPortOf(l *look) {
-	s := l.text()
-	if s == "" {
-		return
+	if s := l.text(); s != "" {
+		_, proto, _ := strings.Cut(l.key, "/")
+		l.hostPort(s, proto)
 	}
+}
+
+// hostPort judges a port of the host, whose protocol is tcp where none is said.
+func (l *look) hostPort(s, proto string) {
 	f := finding{value: s, at: s}
-	_, proto, _ := strings.Cut(l.key, "/")
 	if proto != "" && proto != "tcp" {
 		f.value += "/" + proto
 	}

@@ -20,7 +20,7 @@ func ours() rule {
 // table has a rule for every field of what is sent to the engine. A path goes by
 // the Go names; "[]" are the items of a list or the values of a map. Where a
 // field holds structs, their fields have rules of their own.
-var table = merged(requestRules, configRules, hostRules, resourceRules, mountRules, endpointRules, networkRules, volumeRules, execRules)
+var table = merged(requestRules, configRules, hostRules, resourceRules, mountRules, endpointRules, networkRules, volumeRules, execRules, swarmRules)
 
 func merged(tables ...map[string]rule) map[string]rule {
 	out := map[string]rule{}
@@ -281,7 +281,7 @@ func private(does string) rule {
 
 var networkRules = map[string]rule{
 	"Network.Driver":                   listOnly("networks.drivers", "driver", networkDrivers, only(func(l *Lists) []string { return l.NetworkDrivers }), "joins containers to the host's network by a driver of the host"),
-	"Network.Scope":                    ours(),
+	"Network.Scope":                    withCheck(ours(), notOfASwarm),
 	"Network.EnableIPv4":               pass("enable_ipv4"),
 	"Network.EnableIPv6":               pass("enable_ipv6"),
 	"Network.IPAM.Driver":              listOnly("networks.ipam", "ipam.driver", []string{"default"}, only(these("default")), "gives out addresses by a program of the host"),
@@ -296,7 +296,7 @@ var networkRules = map[string]rule{
 	"Network.ConfigOnly":               ours(),
 	"Network.ConfigFrom":               ours(),
 	"Network.Options":                  listOnly("networks.driver_opts", "driver_opts", networkOptions, keysOnly(func(l *Lists) []string { return l.NetworkOptions }), "sets options of the network driver on the host"),
-	"Network.Labels":                   labelled("labels"),
+	"Network.Labels":                   withCheck(labelled("labels"), networkLabels),
 }
 
 var volumeRules = map[string]rule{

@@ -19,6 +19,7 @@ var roots = map[string]string{
 	"network.NetworkingConfig": "Networking",
 	"network.CreateOptions":    "Network",
 	"volume.CreateOptions":     "Volume",
+	"swarm.ServiceSpec":        "Service",
 }
 
 // deepest is far below any payload; a value that contains itself ends there.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
 	"github.com/docker/docker/api/types/volume"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -57,6 +58,10 @@ type NetworkRequest struct {
 	Options network.CreateOptions
 }
 
+// ServiceRequest is all that is sent to make a service of a swarm, or to change it. Configs and
+// secrets stand by their names; gitring makes each of them from the commit's files.
+type ServiceRequest struct{ Spec swarm.ServiceSpec }
+
 // VolumeRequest is all that is sent to make a volume.
 type VolumeRequest struct{ Options volume.CreateOptions }
 
@@ -74,6 +79,9 @@ func Payloads(host string, app *ring.App, s *ring.Service, dataRoot, contentDir 
 	}
 	for _, n := range app.Networks {
 		a.Networks[n.Key] = n.EngineName(app.Name)
+	}
+	if s.Spec.Cluster != nil {
+		return swarmPayloads(host, app, s, a)
 	}
 	p, err := containerPayload(site{host: host, content: contentDir, data: dataRoot, api: newestAPI}, a)
 	if err != nil {
@@ -93,6 +101,29 @@ func Payloads(host string, app *ring.App, s *ring.Service, dataRoot, contentDir 
 	}
 	for i := range out {
 		out[i].App, out[i].Service = app, s
+	}
+	return out, nil
+}
+
+// swarmPayloads are Payloads for a swarm. What a folder of the commit holds is not known here:
+// it stands as one file.
+func swarmPayloads(cluster string, app *ring.App, s *ring.Service, a ring.Action) ([]Request, error) {
+	var files []swarmFile
+	for _, m := range app.Mounts(s) {
+		if m.Kind == ring.MountContent {
+			files = append(files, swarmFile{Secret: m.Secret, Content: m.Source, Path: m.File, Target: m.Target})
+		}
+	}
+	spec, err := serviceSpec(cluster, a, files)
+	if err != nil {
+		return nil, fmt.Errorf("cannot build the payload of service %s: %w", s.Name, err)
+	}
+	out := []Request{{Key: "container", Body: ServiceRequest{spec}, App: app, Service: s}}
+	for _, at := range s.Spec.Networks {
+		if n, ok := app.Network(at.Network); ok && n.External == "" {
+			body := NetworkRequest{Name: a.Networks[n.Key], Options: swarmNetwork(cluster, app.Name, n)}
+			out = append(out, Request{Key: "network " + n.Key, Body: body, App: app, Service: s})
+		}
 	}
 	return out, nil
 }

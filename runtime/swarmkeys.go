@@ -213,12 +213,42 @@ func SwarmUnused() map[string]string {
 	}
 }
 
-// notBySwarm refuses what of an app a swarm cannot carry, by name and place.
-func notBySwarm(app *ring.App) (all []*ring.Refusal) {
+// NotBySwarm refuses what of an app a swarm cannot carry, by name and place.
+func NotBySwarm(app *ring.App) (all []*ring.Refusal) {
 	for i := range app.Services {
 		all = append(all, serviceNotBySwarm(app, &app.Services[i])...)
 	}
+	refuse := func(what, key string, labels map[string]string) {
+		if name := swarmsOwn(labels); name != "" {
+			at := app.Place(what + "." + key + ".labels")
+			all = append(all, &ring.Refusal{
+				Code: ring.Unsupported, Commit: app.Commit, App: app.Name, File: at.File, Line: at.Line,
+				Says: what + "." + key + ".labels: " + name + stackSays, Hint: stackHint,
+			})
+		}
+	}
+	for _, n := range app.Networks {
+		refuse("networks", n.Key, n.Labels)
+	}
+	for _, v := range app.Volumes {
+		refuse("volumes", v.Key, v.Labels)
+	}
 	return append(all, portsNotBySwarm(app)...)
+}
+
+const (
+	stackSays = " is a label that the swarm has for itself"
+	stackHint = "take it out"
+)
+
+// swarmsOwn is the first label by which Docker knows what is whose on a swarm; "" for none.
+func swarmsOwn(labels map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		if l := strings.ToLower(name); strings.HasPrefix(l, "com.docker.stack.") || strings.HasPrefix(l, "com.docker.swarm.") {
+			return name
+		}
+	}
+	return ""
 }
 
 func serviceNotBySwarm(app *ring.App, s *ring.Service) (all []*ring.Refusal) {
@@ -268,6 +298,11 @@ func serviceOnly(s *ring.Service, refuse func(code ring.Code, key, says, hint st
 	if s.Reload != nil {
 		refuse(ring.Unsupported, "x-gitring.reload", ".x-gitring.reload: no file of another node can be changed in place", "take it out: new files are a new version")
 	}
+	for key, labels := range map[string]map[string]string{"labels": s.Spec.Labels, "deploy.labels": deployLabels(s)} {
+		if name := swarmsOwn(labels); name != "" {
+			refuse(ring.Unsupported, key, "."+key+": "+name+stackSays, stackHint)
+		}
+	}
 	switch s.Rollout.Strategy {
 	case ring.BlueGreen, ring.Canary:
 		refuse(ring.Unsupported, "x-gitring.rollout.strategy", ".x-gitring.rollout.strategy: "+s.Rollout.Strategy+" needs a front", "write rolling")
@@ -278,6 +313,13 @@ func serviceOnly(s *ring.Service, refuse func(code ring.Code, key, says, hint st
 				"write a healthcheck, which each node asks")
 		}
 	}
+}
+
+func deployLabels(s *ring.Service) map[string]string {
+	if s.Spec.Cluster == nil {
+		return nil
+	}
+	return s.Spec.Cluster.Labels
 }
 
 // mountsNotBySwarm refuses folders that only one host has, and volumes that a task which moves

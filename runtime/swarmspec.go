@@ -102,7 +102,7 @@ func swarmServiceName(app, service string) string { return app + "_" + service }
 
 // serviceSpec builds what making or changing the service of an action sends, without the IDs of
 // configs, secrets and networks, which stand by their names. It is a function of its arguments.
-// What Swarm cannot carry was refused before: see notBySwarm.
+// What Swarm cannot carry was refused before: see NotBySwarm.
 func serviceSpec(cluster string, a ring.Action, files []swarmFile) (swarm.ServiceSpec, error) {
 	if a.Of == nil || a.Want == nil {
 		return swarm.ServiceSpec{}, fmt.Errorf("the action names no service")

@@ -267,7 +267,7 @@ func TestEachFieldGoesWhereItsRowSays(t *testing.T) {
 		}
 		t.Run(k.Field, func(t *testing.T) {
 			a := swarmAction()
-			require.Empty(t, notBySwarm(a.Of))
+			require.Empty(t, NotBySwarm(a.Of))
 			changeField(t, &a.Want.Spec, k.Field)
 			want := slices.Sorted(slices.Values(k.To))
 			got := differing(was, specOf(a))
@@ -289,7 +289,7 @@ func TestWhatSwarmCannotCarryIsRefusedByName(t *testing.T) {
 			a.Want.File, a.Want.Line = "shop/compose.yaml", 3
 			a.Want.Places = map[string]ring.Place{k.Key: {File: "shop/compose.yaml", Line: 7}}
 			changeField(t, &a.Want.Spec, k.Field)
-			all := notBySwarm(a.Of)
+			all := NotBySwarm(a.Of)
 			require.NotEmpty(t, all)
 			found := slices.ContainsFunc(all, func(r *ring.Refusal) bool {
 				return r.Code == ring.Unsupported && strings.Contains(r.Says, "services.web."+k.Key+": ") && r.Line == 7 && r.Hint != "" && r.App == "shop"
@@ -328,6 +328,18 @@ func TestWhatASwarmRefusesBesidesFields(t *testing.T) {
 		{"a secret in a label of the service", "cluster.labels has a value of the host", ring.Unsupported, func(a *ring.Action) {
 			a.Want.Spec.Cluster.Labels = map[string]string{"auth": ring.Sealed{App: "shop", Name: "P", MAC: "ab"}.String()}
 		}},
+		{"a label of a stack", "is a label that the swarm has for itself", ring.Unsupported, func(a *ring.Action) {
+			a.Want.Spec.Labels = map[string]string{"com.docker.stack.namespace": "other"}
+		}},
+		{"a label of a stack on the service", "is a label that the swarm has for itself", ring.Unsupported, func(a *ring.Action) {
+			a.Want.Spec.Cluster.Labels = map[string]string{"Com.Docker.Swarm.x": "other"}
+		}},
+		{"a label of a stack on a network", "networks.default.labels: com.docker.stack.namespace is a label", ring.Unsupported, func(a *ring.Action) {
+			a.Of.Networks[0].Labels = map[string]string{"com.docker.stack.namespace": "other"}
+		}},
+		{"a label of a stack on a volume", "volumes.data.labels: com.docker.stack.namespace is a label", ring.Unsupported, func(a *ring.Action) {
+			a.Of.Volumes = []ring.Volume{{Key: "data", Labels: map[string]string{"com.docker.stack.namespace": "other"}}}
+		}},
 		{"a volume that is pinned to no node", "is pinned to no node", ring.VolumeNotPinned, func(a *ring.Action) { a.Want.Spec.Cluster.Constraints = []string{"node.role == worker"} }},
 		{"a volume of all nodes but one", "is pinned to no node", ring.VolumeNotPinned, func(a *ring.Action) { a.Want.Spec.Cluster.Constraints = []string{"node.hostname != node-1"} }},
 		{"a volume that two tasks write", "with 2 replicas", ring.VolumeNotPinned, func(a *ring.Action) { a.Want.Replicas = 2 }},
@@ -346,7 +358,7 @@ func TestWhatASwarmRefusesBesidesFields(t *testing.T) {
 			a := swarmAction()
 			tt.make(&a)
 			var says []string
-			for _, r := range notBySwarm(a.Of) {
+			for _, r := range NotBySwarm(a.Of) {
 				says = append(says, string(r.Code)+" "+r.Says)
 				require.NotEmpty(t, r.Hint)
 			}
@@ -357,14 +369,14 @@ func TestWhatASwarmRefusesBesidesFields(t *testing.T) {
 
 func TestAVolumeThatIsReadOnlyOrPinnedIsCarried(t *testing.T) {
 	a := swarmAction()
-	require.Empty(t, notBySwarm(a.Of), "pinned, one replica")
+	require.Empty(t, NotBySwarm(a.Of), "pinned, one replica")
 	for _, pin := range []string{"node.id==abc", "node.hostname == node-2"} {
 		a.Want.Spec.Cluster.Constraints = []string{"node.role==worker", pin}
-		require.Empty(t, notBySwarm(a.Of))
+		require.Empty(t, NotBySwarm(a.Of))
 	}
 	a.Want.Spec.Cluster.Constraints = nil
 	a.Want.Spec.Mounts[0].ReadOnly = true
-	require.Empty(t, notBySwarm(a.Of))
+	require.Empty(t, NotBySwarm(a.Of))
 }
 
 func TestAnUpdatePausesWhereItFailsAndNeverGoesBack(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/stretchr/testify/require"
 
@@ -16,7 +17,7 @@ import (
 // decides about it, a plan that sets it is refused and this test is red.
 func TestEveryFieldThatIsSentToTheEngineHasARule(t *testing.T) {
 	unruled, idle := policy.Uncovered(
-		runtime.ContainerRequest{}, runtime.NetworkRequest{}, runtime.VolumeRequest{},
+		runtime.ContainerRequest{}, runtime.NetworkRequest{}, runtime.VolumeRequest{}, runtime.ServiceRequest{}, swarm.ServiceSpec{},
 		container.Config{}, container.HostConfig{}, container.ExecOptions{},
 		network.NetworkingConfig{}, network.EndpointSettings{}, network.CreateOptions{}, volume.CreateOptions{},
 	)
