@@ -104,7 +104,13 @@ func (d *Daemon) proven(ctx context.Context, target string) (*ring.Instance, *ri
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := d.provenIn(w.Seen.Instances, target)
+	all := slices.Clone(w.Seen.Instances)
+	for i := range all { // Compose made these: their labels do not say what they stand for
+		if row, ok := w.Facts.Adopted[all[i].ID]; ok {
+			all[i].App, all[i].Service, all[i].Slot = row.App, row.Service, row.Slot
+		}
+	}
+	in, err := d.provenIn(all, target)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -151,6 +151,9 @@ func TestAProjectIsAdoptedWithoutARestartAndHandedBack(t *testing.T) {
 	require.Equal(t, 0, code, text)
 	p.adopted("all are adopted", 4)
 	require.Equal(t, theirs, runsOf(p.all()))
+	code, text = p.run("prove", p.app+"/web")
+	require.Equal(t, 5, code, text)
+	require.Contains(t, text, "was taken over from Compose: nothing on it says which commit it was made from")
 
 	// Only the service that a commit changes is replaced.
 	services["front"] = merged(services["front"].(obj), env("VERSION", "2"))
@@ -166,6 +169,11 @@ func TestAProjectIsAdoptedWithoutARestartAndHandedBack(t *testing.T) {
 	services["web"] = merged(services["web"].(obj), env("VERSION", "2"))
 	last := p.push("Another database", services)
 	p.adopted("all are replaced", 0)
+	file := filepath.Join(p.dir, "proof.json")
+	p.done("prove", p.app+"/web", "-o", file)
+	code, proved := proofChecked(t, handedOver(t, file, p.repo.signers), "--check", "proof.json", "--allowed-signers", "allowed_signers", p.app+"/web")
+	require.Equal(t, 0, code, proved.Faults)
+	require.Equal(t, last, proved.Commit.SHA)
 	db := p.all()["db/1"]
 	require.Equal(t, p.app+"_pg", filepath.Base(filepath.Dir(db.Mounts[0].Source)))
 	require.Equal(t, 2, onlyOne(t, p.journal(db)))

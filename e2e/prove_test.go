@@ -202,8 +202,9 @@ func TestAProofOfALandingHoldsItsSignedContent(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	app := h.app("web")
+	port := h.freePort()
 	version := func(v string) files {
-		return files{app + "/compose.yaml": h.compose(app, obj{"api": web(v)})}
+		return files{app + "/compose.yaml": h.compose(app, obj{"api": web(v), "shop": fronted("1", port)})}
 	}
 	first := h.repo.pushed("Version 1", version("1"))
 	trust := h.source()["trust"].(obj)
@@ -244,6 +245,37 @@ func TestAProofOfALandingHoldsItsSignedContent(t *testing.T) {
 	code, out = h.run("prove", app+"/api")
 	require.Equal(t, 5, code, out)
 	require.Contains(t, out, "cannot prove")
+	h.repo.git("push", "-q", "origin", head+":refs/pull/7/head")
+
+	// A merge by the button, of a branch that was not up to date: its content is of two.
+	h.repo.git("switch", "-q", "-c", "other", first)
+	h.repo.write(files{app + "/README.md": "of another\n"})
+	h.repo.commit("Words")
+	h.repo.git("switch", "-q", "main")
+	h.repo.git("-c", "user.name=forge", "-c", "commit.gpgSign=false", "merge", "-q", "--no-ff", "-m", "Merge pull request #8", "other")
+	h.repo.write(files{app + "/README.md": "of another\n"})
+	h.repo.push()
+	third := h.repo.pushed("Version 3", version("3"))
+	h.synced(third)
+	settled(h)
+	code, out = h.run("prove", app+"/api", "-o", file)
+	require.Equal(t, 0, code, out)
+	dir = handedOver(t, file, h.repo.signers)
+	code, p = proofChecked(t, dir, append(by, "--mode", "forge-merge")...)
+	require.Equal(t, 0, code, p.Faults)
+	require.Equal(t, 2, p.Chain.Landed)
+
+	// A service behind a front is proved as any other; the front itself is gitring's own.
+	code, out = h.run("prove", app+"/shop", "-o", file)
+	require.Equal(t, 0, code, out)
+	dir = handedOver(t, file, h.repo.signers)
+	code, p = proofChecked(t, dir, append(by, "--mode", "forge-merge", app+"/shop")...)
+	require.Equal(t, 0, code, p.Faults)
+	require.Equal(t, first, p.Commit.SHA)
+	code, out = h.run("prove", app+"/shop-front")
+	require.Equal(t, 5, code, out)
+	require.Contains(t, out, "is a front, which gitring makes of its own program")
+	require.Contains(t, out, "gitring prove "+app+"/shop")
 }
 
 // --- prove-what-runs.md --------------------------------------------------------------------

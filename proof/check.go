@@ -172,7 +172,7 @@ func (k *check) describe() {
 	s := k.s
 	k.out.Host, k.out.Made, k.out.App, k.out.Service, k.out.Slot, k.out.Container = s.Host, s.Made, s.App, s.Service, s.Slot, s.Container
 	k.out.Word = append(k.out.Word,
-		fmt.Sprintf("that container %.12s runs with these labels, and what else it was started with", clip(s.Container.ID)),
+		fmt.Sprintf("that container %.12s %s with these labels, and what else it was started with", clip(s.Container.ID), does(s.Container.State)),
 		"when it was made and started, and when the proof was made",
 	)
 	if k.asked.Path == "" { // else it was compared
@@ -189,6 +189,14 @@ func (k *check) describe() {
 	}
 }
 
+// does is what a container does in a state, behind its name.
+func does(s ring.State) string {
+	if s == ring.StateRunning {
+		return "runs"
+	}
+	return fmt.Sprintf("is there (%s)", clip(string(s)))
+}
+
 // wanted holds the proof to what whoever checks wants it to be of.
 func (k *check) wanted() (all []*Fault) {
 	if want := k.asked.Host; want != "" && want != k.s.Host {
@@ -203,6 +211,9 @@ func (k *check) wanted() (all []*Fault) {
 		if f.want != "" && f.got != f.want {
 			all = append(all, &Fault{Code: OtherSource, Says: fmt.Sprintf("the proof is of %s %s, and your configuration follows %s", f.what, clip(f.got), f.want)})
 		}
+	}
+	if !hexHash.MatchString(k.s.Container.ID) {
+		all = append(all, &Fault{Code: BadForm, Says: fmt.Sprintf("the id of the container is none: %s", clip(k.s.Container.ID))})
 	}
 	if oldest := k.asked.Oldest; !oldest.IsZero() && k.s.Made.Before(oldest) {
 		all = append(all, &Fault{Code: TooOld, Says: fmt.Sprintf("the proof was made %s, and nothing before %s is taken", stamp(k.s.Made), stamp(oldest)), Hint: "ask for a new one"})
@@ -303,6 +314,10 @@ func (k *check) chain() {
 	}
 	if f := k.refused(from, refusal, err); f != nil {
 		k.step("chain", "", nil, f)
+		return
+	}
+	if n := k.s.Chain.Commits; from == k.s.Chain.From && n != len(all) {
+		k.step("chain", "", nil, &Fault{Code: ChainGap, Says: fmt.Sprintf("the proof says that %s come after %s, and %d do", wording.Counted(n, "commit"), from.Short(), len(all))})
 		return
 	}
 	found := &ChainFound{From: from, Known: known, Commits: len(all), Signers: map[string]int{}}
@@ -457,6 +472,12 @@ func (k *check) files() {
 	var differs *Fault
 	if found.Service.Version != k.s.Version {
 		differs = versionFault(k.s, found)
+	}
+	needs := Needs(&found.App, k.s.Service)
+	for _, name := range slices.Sorted(maps.Keys(k.s.Pins)) {
+		if !slices.Contains(needs, name) {
+			k.step("images", "", nil, &Fault{Code: PinDiffers, Says: fmt.Sprintf("the proof has a pin of %s, which is no part of the version: %s", clip(name), clip(k.s.Pins[name].Image))})
+		}
 	}
 	k.out.Version, k.out.Files = found.Service.Version, found.App.Files
 	k.step("version", "the files of %s, the pin and the host's values give %s, as the label says", []any{k.s.Commit.Short(), found.Service.Version.Short()}, differs)

@@ -1,6 +1,9 @@
 package proof_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +95,37 @@ func TestALandingIsNoSignedCommitForWhoeverDoesNotSaySo(t *testing.T) {
 	found := proof.Check(s.file(), s.asked())
 	require.Len(t, found.Faults, 1)
 	require.Equal(t, proof.Code(ring.Unsigned), found.Faults[0].Code)
+}
+
+// 5,000 commits of which every second one is a merge by the forge's button: one for each
+// branch of one signed commit.
+func TestAProofOfTwentyFiveHundredLandingsIsUnderAMebibyte(t *testing.T) {
+	s := newSample(t)
+	files := sampleFiles("three\n")
+	tip := s.tip
+	for i := range 2_500 - 1 {
+		files["README.md"] = fmt.Sprintf("edition %d\n", i)
+		root := s.tree(files)
+		head := s.commit([]*person{&alice, &bob}[i%2], root, fmt.Sprintf("Change part %d", i), tip)
+		tip = s.commit(nil, root, fmt.Sprintf("Merge pull request #%d", i), tip, head)
+	}
+	s.tip = tip
+	keep := map[ring.SHA]bool{ring.SHA(s.objects[tip].Body[5:45]): true}
+	for _, name := range []string{"apps/shop/compose.yaml", "apps/shop/web.conf"} {
+		keep[s.blob(files[name])] = true
+	}
+	s.order = slices.DeleteFunc(s.order, func(id ring.SHA) bool {
+		o := s.objects[id]
+		return !keep[id] && o.Kind != "commit" && (o.Kind != "tree" || strings.Contains(string(o.Body), "README"))
+	})
+	s.make(tip, s.intro)
+	file := s.file()
+	t.Logf("%d bytes", len(file))
+	require.Less(t, len(file), 1<<20)
+	ask := s.asked()
+	ask.Trust = s.trust("forge-merge", alice.line("")+bob.line(""), "")
+	found := proof.Check(file, ask)
+	require.Empty(t, found.Faults)
+	require.Equal(t, 5_000, found.Chain.Commits)
+	require.Equal(t, 2_499, found.Chain.Landed)
 }

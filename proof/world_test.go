@@ -232,7 +232,7 @@ func (s *sample) make(tip, from ring.SHA) {
 			Path: ".", Only: "apps/shop", Interpolation: map[string]string{"LEVEL": "info"},
 			Env: manifest.SealedValues{"shop": {".env": {"PASSWORD": {MAC: "00112233445566778899aabbccddeeff"}}}},
 		},
-		Chain: proof.Chain{From: from, How: "introduction", Commits: 2},
+		Chain: proof.Chain{From: from, How: "introduction", Commits: s.after(from, tip)},
 	}}
 	st := &s.proof.Statement
 	found, err := proof.Compute(s.commitOf(tip), st)
@@ -252,6 +252,34 @@ func (s *sample) make(tip, from ring.SHA) {
 	}
 	s.pack()
 	s.journal()
+}
+
+// after is how many commits lie between two, with the second: those that it reaches and the
+// first does not.
+func (s *sample) after(from, tip ring.SHA) int {
+	reached := func(of ring.SHA) map[ring.SHA]bool {
+		met, todo := map[ring.SHA]bool{}, []ring.SHA{of}
+		for len(todo) > 0 {
+			at := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if o, ok := s.objects[at]; !ok || met[at] || o.Kind != "commit" {
+				continue
+			}
+			met[at] = true
+			head, _, _ := strings.Cut(string(s.objects[at].Body), "\nauthor ")
+			for line := range strings.SplitSeq(head, "\n") {
+				if parent, ok := strings.CutPrefix(line, "parent "); ok {
+					todo = append(todo, ring.SHA(parent))
+				}
+			}
+		}
+		return met
+	}
+	before, all := reached(from), reached(tip)
+	for sha := range before {
+		delete(all, sha)
+	}
+	return len(all)
 }
 
 func (s *sample) commitOf(sha ring.SHA) *ring.Commit {
