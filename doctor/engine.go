@@ -57,7 +57,7 @@ func apiCheck(e *Engine) Check {
 func lacksCheck(e *Engine) Check {
 	c := a("engine", "Compose keys")
 	if len(e.Lacks) > 0 {
-		return c.is(OK, "", "this engine is too old for %s", strings.Join(e.Lacks, ", "))
+		return c.is(OK, "", "it can do what gitring needs; only a newer engine has %s, and what asks for it is refused", strings.Join(e.Lacks, ", "))
 	}
 	return c.is(OK, "", "it can do all that gitring knows of")
 }

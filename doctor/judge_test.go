@@ -205,6 +205,14 @@ func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 	}
 }
 
+// Who skims the words must not take what is well for a fault.
+func TestWhatIsOKDoesNotReadAsAFault(t *testing.T) {
+	c := lacksCheck(&Engine{Lacks: []string{"parts of volumes"}})
+	require.Equal(t, OK, c.Result)
+	require.Contains(t, c.Says, "only a newer engine has parts of volumes")
+	require.NotContains(t, c.Says, "too old")
+}
+
 func TestAnEngineThatIsAwayFailsOnce(t *testing.T) {
 	s := well()
 	s.Engine = Engine{Asked: Asked{Asked: true, Err: "cannot reach the engine"}}

@@ -27,7 +27,7 @@ func Explain(w World, now time.Time, id ring.ServiceID, slot int, rules bool) (r
 	}
 	e := &explainer{decider: t, id: id, v: v, app: as, out: &out}
 	if st != nil {
-		out.Phase, out.Says, out.Rollout, out.Conditions = st.Phase, st.Reason, st.Rollout, st.Conditions
+		out.Phase, out.Code, out.Says, out.Rollout, out.Conditions = st.Phase, st.Code, st.Reason, st.Rollout, st.Conditions
 		out.Ports = t.portsTold(st, app)
 	}
 	e.fillSource()

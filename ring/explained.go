@@ -10,11 +10,12 @@ type Explained struct {
 	Service string `json:"service"`
 	Slot    int    `json:"slot,omitempty"` // 0 is all
 	Source  string `json:"source,omitempty"`
-	// Phase and Says are the service's, as the status has them; Next is what
-	// happens, or what to do, next. All three are never empty.
-	Phase Phase  `json:"phase"`
-	Says  string `json:"says"`
-	Next  string `json:"next"`
+	// Phase, Code and Says are the service's, as the status has them; Next is what
+	// happens, or what to do, next. Code is empty where nothing is to be explained.
+	Phase Phase      `json:"phase"`
+	Code  ReasonCode `json:"code,omitempty"`
+	Says  string     `json:"says"`
+	Next  string     `json:"next"`
 	// Rule is the rule that decides now, with what it waits for, until when.
 	Rule  string    `json:"rule"`
 	Waits []string  `json:"waits,omitempty"`

@@ -25,10 +25,29 @@ func SourceWord(src *SourceStatus) string {
 // AppWord is the health of an app. "Held" in the JSON is also one that somebody paused, undid
 // or left to Compose, and one that stopped by itself.
 func AppWord(a *AppStatus) string {
-	if a.Health != Held {
-		return a.Health
+	switch {
+	case a.Health == Held:
+		return HeldWord(a.Code)
+	case a.Health == Degraded && onlyRestored(a):
+		return RolloutIsRestored
 	}
-	return HeldWord(a.Code)
+	return a.Health
+}
+
+// onlyRestored reports whether all that is wrong with an app is that versions of it failed, and
+// what was good before is back.
+func onlyRestored(a *AppStatus) bool {
+	restored := false
+	for i := range a.Services {
+		switch ServiceWord(&a.Services[i]) {
+		case RolloutIsRestored:
+			restored = true
+		case string(PhaseReady), string(PhaseCompleted):
+		default:
+			return false
+		}
+	}
+	return restored
 }
 
 // ServiceWord is the phase of a service, or what is to be known of one that is ready: what
@@ -53,6 +72,14 @@ func ServiceWord(sv *ServiceStatus) string {
 	}
 	return string(sv.Phase)
 }
+
+// AsStatus is what is explained, as the status has it.
+func (e *Explained) AsStatus() *ServiceStatus {
+	return &ServiceStatus{Phase: e.Phase, Reason: e.Says, Code: e.Code, Rollout: e.Rollout, Conditions: e.Conditions}
+}
+
+// Word is the phase of what is explained, in the word that the status has for it.
+func (e *Explained) Word() string { return ServiceWord(e.AsStatus()) }
 
 // ConditionWords says what a condition of a service means where that is not its type; "" of
 // the others.

@@ -27,6 +27,8 @@ func CleanLogLine(line string) string {
 func Age(t, now time.Time) string {
 	d := max(now.Sub(t), 0)
 	switch {
+	case d < time.Second:
+		return "just now"
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%ds ago", int(d.Seconds()))
 	case d < 2*time.Hour:

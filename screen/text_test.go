@@ -17,7 +17,7 @@ func TestALogLineKeepsItsColoursOnly(t *testing.T) {
 func TestAnAgeHasOneUnit(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for ago, want := range map[time.Duration]string{
-		-time.Hour: "0s ago", 0: "0s ago", 1500 * time.Millisecond: "1s ago", 119 * time.Second: "119s ago",
+		-time.Hour: "just now", 0: "just now", time.Second: "1s ago", 1500 * time.Millisecond: "1s ago", 119 * time.Second: "119s ago",
 		2 * time.Minute: "2m ago", 119 * time.Minute: "119m ago", 2 * time.Hour: "2h ago",
 		47 * time.Hour: "47h ago", 48 * time.Hour: "2d ago", 2400 * time.Hour: "100d ago",
 	} {

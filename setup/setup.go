@@ -3,8 +3,10 @@ package setup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,9 +130,6 @@ func (in *Setup) CarryOut(ctx context.Context) error {
 	if n := len(in.hostValues); n > 0 {
 		toWrite = append(toWrite, fmt.Sprintf("%s below %s", wording.Counted(n, "file"), in.Result.Env))
 	}
-	if len(toWrite) > 0 && in.options.Yes && !in.person.Machine {
-		in.Notice("writing %s", strings.Join(toWrite, " and "))
-	}
 	if len(toWrite) > 0 && in.asks() {
 		ok, err := in.person.Confirm("write " + strings.Join(toWrite, " and ") + "?")
 		if err != nil || !ok {
@@ -141,6 +140,11 @@ func (in *Setup) CarryOut(ctx context.Context) error {
 			return cmp.Or(err, error(left))
 		}
 	}
+	var folder string
+	if len(files) > 0 {
+		folder = filepath.Dir(files[0].path)
+	}
+	_, gone := os.Lstat(folder)
 	if len(toWrite) > 0 {
 		if err := in.putValues(); err != nil { // before the configuration names it
 			return err
@@ -156,6 +160,9 @@ func (in *Setup) CarryOut(ctx context.Context) error {
 		}
 		in.Result.Undo = append(in.Result.Undo, undo)
 		in.Result.Wrote = append(in.Result.Wrote, file.path)
+	}
+	if errors.Is(gone, fs.ErrNotExist) && len(files) > 0 { // empty by then, or not init's alone
+		in.Result.Undo = append(in.Result.Undo, "rmdir "+pasteable(folder))
 	}
 	return in.signByDefault(ctx)
 }

@@ -19,7 +19,7 @@ func Explained(s *screen.Screen, e *ring.Explained, now time.Time) {
 	if e.Slot > 0 {
 		name += "/" + strconv.Itoa(e.Slot)
 	}
-	s.Line(0, "  ", screen.Painted(name, screen.Bold), screen.Painted(string(e.Phase), PhaseHue(e.Phase)), screen.Text(e.Says))
+	s.Line(0, "  ", screen.Painted(name, screen.Bold), screen.Painted(e.Word(), wordHue(e.AsStatus())), screen.Text(e.Says))
 	pair := func(key, text string) {
 		if text != "" {
 			s.Line(2, " ", screen.Painted(key, screen.Dim), screen.Text(text))

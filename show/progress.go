@@ -1,6 +1,7 @@
 package show
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has
 		has.restOfRefused(s, src.Apps)
 		shown, hidden := split(placesOf(src.Apps), has.Services)
 		if len(shown) > 0 {
-			s.Table(2, []string{"SERVICE", "PHASE", "READY", "FOR", "REASON"}, progressRows(shown, now))
+			s.Table(2, progressHead(shown), progressRows(shown, now))
 		}
 		if len(hidden) > 0 {
 			s.Line(2, "", screen.Painted("… "+moreOf(hidden), screen.Dim))
@@ -77,7 +78,16 @@ func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has
 	}
 }
 
+// progressHead has a column for how long something moves only where something does.
+func progressHead(places []place) []string {
+	if moving := slices.ContainsFunc(places, func(p place) bool { return !movesSince(p.service).IsZero() }); moving {
+		return []string{"SERVICE", "PHASE", "READY", "FOR", "REASON"}
+	}
+	return []string{"SERVICE", "PHASE", "READY", "REASON"}
+}
+
 func progressRows(places []place, now time.Time) [][]screen.Word {
+	timed := len(progressHead(places)) == 5
 	rows := make([][]screen.Word, len(places))
 	for i, p := range places {
 		sv := p.service
@@ -86,6 +96,9 @@ func progressRows(places []place, now time.Time) [][]screen.Word {
 			moves = Lasted(now.Sub(began))
 		}
 		rows[i] = []screen.Word{screen.Text(p.id()), screen.Painted(ring.ServiceWord(sv), wordHue(sv)), screen.Text(readyOf(sv)), screen.Text(moves), screen.Text(reasonOf(sv, true))}
+		if !timed {
+			rows[i] = slices.Delete(rows[i], 3, 4)
+		}
 	}
 	return rows
 }

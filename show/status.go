@@ -64,7 +64,7 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 	}
 	for _, src := range st.Sources {
 		s.Gap()
-		showSource(s, src, v.Now)
+		showSource(s, src, st.Overrides, v.Now)
 		showApps(s, src.Apps, &v)
 	}
 	showOverrides(s, st.Overrides)
@@ -79,7 +79,7 @@ func receiverSays(r ring.ReceiverStatus) string {
 	return says + wording.When(r.Reason != "", "; "+r.Reason)
 }
 
-func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
+func showSource(s *screen.Screen, src ring.SourceStatus, overrides []ring.Override, now time.Time) {
 	// Subject, signer and age are those of the commit in force, and of the trusted
 	// one only where none is.
 	ahead := src.Trusted != "" && src.Trusted != src.Commit
@@ -121,7 +121,8 @@ func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 		s.Line(2, " ", screen.Text("tip "+src.Tip.Short()))
 	}
 	if src.Next != nil {
-		s.Line(2, " ", screen.Text(nextSays(src, wording.When(!nextToldBelow(src), src.Next.Reason))))
+		held := nextHeldSays(&src, overrides, now)
+		s.Line(2, " ", screen.Text(nextSays(src, cmp.Or(held, wording.When(!nextToldBelow(src), src.Next.Reason)))))
 	}
 	Refusal(s, 2, "", src.Refusal)
 	s.Line(2, ", ", countsOf(src)...)
@@ -176,6 +177,29 @@ func nextSays(src ring.SourceStatus, why string) string {
 		return why
 	}
 	return "next " + src.Next.Commit.Short() + wording.When(why != "", ": ") + why
+}
+
+// nextHeldSays is whose holds or undos the next commit of a source waits for, since when, and what
+// ends them; "" where it waits for something else.
+func nextHeldSays(src *ring.SourceStatus, overrides []ring.Override, now time.Time) string {
+	kind, ends := ring.OverrideHold, "gitring release "
+	switch src.Next.Code {
+	case ring.WhyHeldByPerson:
+	case ring.WhyUndoneByPerson:
+		kind = ring.OverrideUndo
+	case ring.WhyPausedByPerson:
+		kind, ends = ring.OverridePause, "gitring rollout resume "
+	default:
+		return ""
+	}
+	var all []string
+	for _, o := range overrides {
+		app, _, _ := strings.Cut(o.Target, "/")
+		if o.Kind == string(kind) && slices.ContainsFunc(src.Apps, func(a ring.AppStatus) bool { return a.Name == app && a.Code == src.Next.Code }) {
+			all = append(all, fmt.Sprintf("waits for the %s of %s by %s, %s; %s%s ends it", o.Kind, o.Target, o.Actor, screen.Age(o.Since, now), ends, o.Target))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // nextToldBelow reports whether an app of a source says why the next commit waits.

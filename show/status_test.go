@@ -175,6 +175,32 @@ func TestACommitThatWaitsIsNotNamedTwice(t *testing.T) {
 }
 
 // A commit that cannot come into force is waited for beside the services of the one before.
+// What the next commit waits for is the first question of whoever sees that it is not there.
+func TestTheNextCommitSaysWhoseHoldItWaitsFor(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		says, target, reason string
+		kind                 ring.OverrideKind
+		code                 ring.ReasonCode
+	}{
+		{"waits for the hold of db by alice, 26m ago; gitring release db ends it", "db", "held by alice: the disk moves", ring.OverrideHold, ring.WhyHeldByPerson},
+		{"waits for the undo of db by alice, 26m ago; gitring release db ends it", "db", "undone to a1b2c3d by alice: it is slow", ring.OverrideUndo, ring.WhyUndoneByPerson},
+		{"waits for the hold of db/pg by alice, 26m ago; gitring release db/pg ends it", "db/pg", "pg held by alice: the disk moves", ring.OverrideHold, ring.WhyHeldByPerson},
+	} {
+		st := ring.Status{
+			Sources: []ring.SourceStatus{{
+				Name: "prod", Commit: "a1b2c3d4", Sync: ring.SyncHeld, Code: tt.code, Reason: "app db: " + tt.reason,
+				Next: &ring.Next{Commit: "b2c3d4e5", Reason: "app db: " + tt.reason, Code: tt.code},
+				Apps: []ring.AppStatus{{Name: "db", Health: ring.Held, Code: tt.code, Reason: tt.reason}},
+			}},
+			Overrides: []ring.Override{{Kind: string(ring.OverrideHold), Target: "other", Actor: "bob"}, {Kind: string(tt.kind), Target: tt.target, Actor: "alice", Since: now.Add(-26 * time.Minute)}},
+		}
+		s := screen.New(false, 0)
+		Status(s, &st, View{Now: now})
+		require.Contains(t, s.String(), "next b2c3d4e: "+tt.says)
+	}
+}
+
 func TestWhatIsWaitedForNamesTheNextCommitToo(t *testing.T) {
 	slow := []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{{Name: "job", Phase: ring.PhaseProgressing, Reason: "is running"}}}}
 	st := &ring.Status{Sources: []ring.SourceStatus{

@@ -131,7 +131,7 @@ func servicePage(ctx context.Context, a *asking) (*drawn, error) {
 	v := &servicePageView{
 		App: app, Name: name, Says: e.Says, Next: e.Next, Rule: e.Rule, Waits: e.Waits, Until: a.clock.of(e.Until), Wanted: e.Wanted,
 		Good: e.LastGood, Refusal: e.Refusal, Notes: e.Notes, Inputs: e.Inputs, Logs: a.may(api.ScopeLogs), Acts: a.may(api.ScopeOperate),
-		Mark: serviceMark(&ring.ServiceStatus{Phase: e.Phase, Rollout: e.Rollout, Conditions: e.Conditions}),
+		Mark: serviceMark(e.AsStatus()),
 	}
 	if sv := a.findService(app, name); sv != nil {
 		v.Mark, v.Kind, v.Image, v.Digest, v.Ports, v.NextRun = serviceMark(sv), sv.Kind, sv.Image, sv.Digest, sv.Ports, a.clock.due(sv.NextRun, sv.Timezone)

@@ -103,10 +103,11 @@ func knownVerb(cmd *cobra.Command, given []string) error {
 			known = append(known, c.Name())
 		}
 	}
-	return &exit.Failure{
-		Code: exit.Usage, Says: fmt.Sprintf("unknown command %q for %q", given[0], cmd.CommandPath()),
-		Hint: ring.Meant(given[0], known),
+	hint := ring.Meant(given[0], known)
+	if !cmd.HasParent() && ring.Nearest(given[0], known) == "" { // nobody reads a list of all of them
+		hint = "gitring --help lists what there is"
 	}
+	return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("unknown command %q for %q", given[0], cmd.CommandPath()), Hint: hint}
 }
 
 // wrongFlag is told of a verb that is none, where its flags are those that nobody knows.

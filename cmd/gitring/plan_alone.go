@@ -39,6 +39,9 @@ func (g *globals) planAlone(ctx context.Context, dir, source, profile string) (*
 	}
 	defer tree.Close()
 	plan, refusals, notRead := judge.LookFurther(&ring.Commit{Tree: tree}, settings)
+	if g.config == "" {
+		refusals = withoutSource(refusals, settings.Source)
+	}
 	plan.Refused = nil // they are told one by one
 	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, g.now())
 	changes.Refusals, changes.NotRead = refusals, manifest.SayNotRead(notRead)

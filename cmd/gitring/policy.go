@@ -149,7 +149,7 @@ func (g *globals) policySuggest(cmd *cobra.Command, what string, by policyFlags,
 	if g.machine() {
 		err = g.encode(s)
 	} else {
-		err = g.showSuggestion(&s, roots, reason)
+		err = g.showSuggestion(&s, c.policy, to.file == "", roots, reason)
 	}
 	if err == nil && len(s.Refused) > 0 {
 		return exit.Outcome(exit.Refused)
@@ -229,9 +229,19 @@ func (g *globals) policyNaming(file, named string) string {
 	return fmt.Sprintf(": it counts once %s says policy: %s", g.config, file)
 }
 
-func (g *globals) showSuggestion(s *admission.Suggestion, roots []string, reason func(*admission.SuggestedGrant) string) error {
+// suggestionGoes says into which file the lines belong.
+func suggestionGoes(file string) string {
+	if file == "" {
+		return "# for the file that policy: of the daemon's configuration names; --write <file> puts them there\n"
+	}
+	return fmt.Sprintf("# for %s; --write %s puts them there\n", file, file)
+}
+
+func (g *globals) showSuggestion(s *admission.Suggestion, file string, goes bool, roots []string, reason func(*admission.SuggestedGrant) string) error {
 	body := s.Yaml(roots, reason)
 	switch {
+	case s.Grants() > 0 && goes:
+		body = suggestionGoes(file) + body
 	case s.Grants() == 0 && len(s.StaysRefused) > 0:
 		body = "# no grant would help\n" + body
 	case s.Grants() == 0:

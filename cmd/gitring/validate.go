@@ -179,6 +179,9 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 // validateCommit says what is refused of a commit, or of the folder of that name.
 func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 	plan, refusals, notRead := by.judge.LookFurther(c, by.settings)
+	if g.config == "" {
+		refusals = withoutSource(refusals, by.settings.Source)
+	}
 	v := validated{Apps: []string{}, Refusals: refusals, Warnings: slices.Concat(by.warnings, plan.Doubts), Refused: len(plan.Refused), NotRead: notRead, Decisions: plan.Decisions, others: by.others, env: by.env}
 	if by.signers != "" {
 		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
@@ -207,6 +210,18 @@ func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 		g.notice("no app for this host in %s: nothing would run", path.Join(name, by.settings.Path))
 	}
 	return nil
+}
+
+// withoutSource names the place of a source's shared values by what is known of it without a
+// configuration: the daemon's name of the source may be another one than the folder's.
+func withoutSource(refusals []*ring.Refusal, folder string) []*ring.Refusal {
+	out := slices.Clone(refusals)
+	for i, r := range out {
+		here := *r
+		here.Hint = strings.ReplaceAll(r.Hint, manifest.SharedEnv(folder), manifest.SharedEnv("<name of the source>"))
+		out[i] = &here
+	}
+	return out
 }
 
 // settings are what the configuration says of a source, and empty ones when no
