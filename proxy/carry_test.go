@@ -346,7 +346,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 	require.Less(t, time.Until(b.f.until), time.Second)
 	status, _ := b.get(b.client(false), "/")
 	require.Equal(t, 503, status)
-	b.table.Queue, b.table.QueueUntil = wait, time.Now().Add(wait)
+	b.table.Queue, b.table.QueueUntil = 10*wait, time.Now().Add(10*wait) // who waits is not answered in the time of this test
 	b.route()
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup

@@ -276,7 +276,22 @@ func TestAddressesAreThoseOfTheEnginesDNS(t *testing.T) {
 	}
 	closeIdle := func() { b.f.members["one"].ways.closeIdle() }
 	require.Equal(t, 200, status())
-	for _, wrong := range []string{"8.8.8.8", "127.0.0.1"} { // in none of its networks; its own
+	const far = "127.0.9.9" // somebody answers there
+	l, err := net.Listen("tcp", net.JoinHostPort(far, fmt.Sprint(b.port)))
+	require.NoError(t, err)
+	stranger := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: wait}
+	go func() { _ = stranger.Serve(l) }()
+	t.Cleanup(func() { _ = stranger.Close() })
+	set(far)
+	closeIdle()
+	require.Equal(t, 200, status(), "as long as it is in a network of the front")
+	b.mu.Lock()
+	b.own.subnets = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/23")}
+	b.mu.Unlock()
+	b.f.names.mu.Lock()
+	b.f.names.read = time.Time{}
+	b.f.names.mu.Unlock()
+	for _, wrong := range []string{far, "8.8.8.8", "127.0.0.1"} { // in none of its networks; its own
 		set(wrong)
 		closeIdle()
 		require.Equal(t, 503, status(), wrong)
@@ -299,7 +314,7 @@ func TestAddressesAreThoseOfTheEnginesDNS(t *testing.T) {
 	b.mu.Lock()
 	delete(b.dns, "one")
 	b.mu.Unlock()
-	_, err := b.f.names.resolve(t.Context(), "other")
+	_, err = b.f.names.resolve(t.Context(), "other")
 	require.Error(t, err)
 }
 
