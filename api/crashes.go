@@ -91,10 +91,16 @@ func (s *Socket) crashes(w http.ResponseWriter, r *http.Request, p Peer) error {
 	if q.Logs && !p.may(ScopeLogs) {
 		return noLogs(p)
 	}
+	if q.App != "" {
+		if err := s.knows(r.Context(), p, q.App, q.Service); err != nil {
+			return err
+		}
+	}
 	all, err := s.calls.Crashes(r.Context(), q)
 	if err != nil {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(g CrashGroup) bool { return !p.apps.Has(g.App) })
 	if !p.may(ScopeLogs) {
 		all = slices.Clone(all)
 		for i := range all { // they are of its log, too

@@ -46,6 +46,7 @@
 //	web              who asks, and what they may do
 //	scope            the words for that
 //	tokens           the file of tokens
+//	apps             what of the host a token is limited to
 //	sessions         a browser that is signed in
 //	inside           calls within this process, for pages
 //	certificate      of TLS

@@ -2,19 +2,26 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
-func (s *Socket) outdated(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) outdated(w http.ResponseWriter, r *http.Request, p Peer) error {
 	q := query{values: r.URL.Query()}
 	asked := OutdatedQuery{App: q.text("app"), Tags: q.yes("tags")}
 	if q.err != nil {
 		return q.err
 	}
+	if asked.App != "" {
+		if err := s.knows(r.Context(), p, asked.App, ""); err != nil {
+			return err
+		}
+	}
 	images, err := s.calls.Outdated(r.Context(), asked)
 	if err != nil {
 		return err
 	}
+	images = slices.DeleteFunc(images, func(i ImageNow) bool { return !p.apps.Has(i.App) })
 	return writeJSON(w, listed(images))
 }
 

@@ -35,7 +35,7 @@ func (c *Inside) Status(ctx context.Context) (ring.Status, error) {
 	if err := mayCall(&route{path: "/v1/status", scope: ScopeRead}, c.viewer); err != nil {
 		return ring.Status{}, err
 	}
-	return c.socket.calls.Status(ctx)
+	return c.socket.statusFor(ctx, peerOfViewer(c.viewer))
 }
 
 type inside struct {
@@ -84,6 +84,9 @@ func mayCall(rt *route, v Viewer) error {
 	if rt.scope == "" { // as if it were not there, for everybody
 		return NotFound("on the host: the control socket, also by ssh", "there is no %s", rt.path)
 	}
+	if v.Apps.limited() && !shownByApp[rt.path] {
+		return noPath(rt.path)
+	}
 	if !v.Scopes.Has(rt.scope) {
 		return Denied("ask for a token with the scope "+string(rt.scope), "%s may not do this: it has %s", v.Actor, v.Scopes)
 	}
@@ -92,7 +95,7 @@ func mayCall(rt *route, v Viewer) error {
 
 // peerOfViewer is who asks on listen.api: no user of this host.
 func peerOfViewer(v Viewer) Peer {
-	return Peer{UID: math.MaxUint32, GID: math.MaxUint32, Account: v.Actor, scopes: v.Scopes}
+	return Peer{UID: math.MaxUint32, GID: math.MaxUint32, Account: v.Actor, scopes: v.Scopes, apps: v.Apps}
 }
 
 // kept is an answer that stays in memory.

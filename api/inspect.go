@@ -25,6 +25,9 @@ func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, p Peer) error {
 	if q.App == "" || q.Service == "" {
 		return Usage("gitring inspect <app>/<service>", "no service is named")
 	}
+	if err := s.knows(r.Context(), p, q.App, q.Service); err != nil {
+		return err
+	}
 	e, err := s.calls.Inspect(r.Context(), q)
 	if err != nil {
 		return err

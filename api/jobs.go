@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -63,10 +64,16 @@ func (s *Socket) jobs(w http.ResponseWriter, r *http.Request, p Peer) error {
 	case j.Run != "" && len(j.Run) < 7:
 		return Usage("gitring jobs shows them", "a run has 7 digits or more")
 	}
+	if j.App != "" {
+		if err := s.knows(r.Context(), p, j.App, j.Service); err != nil {
+			return err
+		}
+	}
 	all, err := s.calls.Jobs(r.Context(), j)
 	if err != nil {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(j JobNow) bool { return !p.apps.Has(j.App) })
 	if all == nil {
 		all = []JobNow{}
 	}

@@ -22,6 +22,8 @@ type Peer struct {
 	// user, and a number that nobody has.
 	Account string
 	scopes  Scopes
+	// apps are those that it may see; none is no limit, as on the socket.
+	apps Apps
 }
 
 // local reports whether the kernel says who it is.

@@ -194,7 +194,12 @@ func find(routes []route, method, path string) (route, error) {
 	if wrong {
 		return route{}, &Error{Code: CodeUsage, Message: method + " is not for " + path, Status: http.StatusMethodNotAllowed}
 	}
-	return route{}, NotFound("is the client newer than the daemon? see gitring version", "there is no %s", path)
+	return route{}, noPath(path)
+}
+
+// noPath is the answer to a path that is not there, or not for the one who asks.
+func noPath(path string) *Error {
+	return NotFound("is the client newer than the daemon? see gitring version", "there is no %s", path)
 }
 
 // takeBody reads the whole body within its limits and lifts the read deadline
@@ -285,12 +290,12 @@ func (s *Socket) version(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	return writeJSON(w, v)
 }
 
-func (s *Socket) status(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) status(w http.ResponseWriter, r *http.Request, p Peer) error {
 	q, err := statusQuery(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	st, err := s.calls.Status(r.Context())
+	st, err := s.statusFor(r.Context(), p)
 	if err != nil {
 		return err
 	}
@@ -303,13 +308,13 @@ func (s *Socket) status(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	return writeJSON(w, st)
 }
 
-func (s *Socket) history(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) history(w http.ResponseWriter, r *http.Request, p Peer) error {
 	q := query{values: r.URL.Query()}
 	h := HistoryQuery{App: q.text("app"), Limit: q.number("limit", 100)}
 	if q.err != nil {
 		return q.err
 	}
-	events, err := s.calls.History(r.Context(), h)
+	events, err := s.historyFor(r.Context(), p, h)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (s *sse) comment() error {
 // stream tells lines of the journal as they are written, and whenever the status is
 // another one. It begins after the line of Last-Event-ID, and without one after the
 // newest.
-func (s *Socket) stream(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) stream(w http.ResponseWriter, r *http.Request, p Peer) error {
 	v := query{values: r.URL.Query()}
 	app := v.text("app")
 	ctx := r.Context()
@@ -91,7 +91,7 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	if err != nil {
 		return err
 	}
-	tag, err := s.tags.now(ctx, s.calls.Status)
+	tag, err := s.tagFor(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,10 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request, _ Peer) error {
 			}
 			for i := range lines {
 				after = &lines[i]
-				if out.event("journal", after.cursor(), after.Event) != nil {
+				if !p.shows(&after.Event) {
+					continue
+				}
+				if out.event("journal", after.cursor(), p.plain(after.Event)) != nil {
 					return nil // the reader went away, or is too slow
 				}
 			}
@@ -143,7 +146,7 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request, _ Peer) error {
 				return nil
 			}
 		case <-look.C:
-			now, err := s.tags.now(ctx, s.calls.Status)
+			now, err := s.tagFor(ctx, p)
 			if err != nil {
 				return ended(ctx, err)
 			}

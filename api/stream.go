@@ -48,7 +48,7 @@ func (l *lines) send() error { return l.rc.Flush() }
 
 // events streams the journal from a line on, and with follow every line that
 // is written from then on, without a gap.
-func (s *Socket) events(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) events(w http.ResponseWriter, r *http.Request, p Peer) error {
 	v := query{values: r.URL.Query()}
 	q := EventQuery{After: int64(v.number("after", 0)), App: v.text("app"), Last: v.number("last", 0), Limit: page}
 	left, bounded, follow := v.number("limit", 0), v.text("limit") != "", v.yes("follow")
@@ -66,17 +66,20 @@ func (s *Socket) events(w http.ResponseWriter, r *http.Request, _ Peer) error {
 		if bounded {
 			q.Limit = min(page, left)
 		}
-		events, err := s.calls.Events(ctx, q)
+		events, err := s.eventsFor(ctx, p, q)
 		if err != nil {
 			return err
 		}
-		for _, e := range events {
+		shown := p.lines(events)
+		for _, e := range shown {
 			if out.put(e) != nil {
 				return nil // the reader went away
 			}
-			q.After = e.Seq
 		}
-		q.Last, left = 0, left-len(events)
+		if len(events) > 0 {
+			q.After = events[len(events)-1].Seq
+		}
+		q.Last, left = 0, left-len(shown)
 		if bounded && left <= 0 {
 			return nil
 		}
@@ -202,7 +205,7 @@ func settled(st *ring.Status, source string) bool {
 
 // logs streams what instances print, each line with the instance's name
 // before it.
-func (s *Socket) logs(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) logs(w http.ResponseWriter, r *http.Request, p Peer) error {
 	v := query{values: r.URL.Query()}
 	q := LogQuery{
 		App: v.text("app"), Service: v.text("service"), Follow: v.yes("follow"),
@@ -217,6 +220,9 @@ func (s *Socket) logs(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	}
 	if q.App == "" {
 		return Usage("", "whose logs? an app is required")
+	}
+	if err := s.knows(r.Context(), p, q.App, q.Service); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

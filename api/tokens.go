@@ -39,19 +39,24 @@ var (
 	tokenSum  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// Token is a line of the file: <id> <name> <scopes> [until=2027-02-20] sha256:<hex>. The
+// Token is a line of the file: <id> <name> <scopes> [apps=web,db-*] [until=2027-02-20] sha256:<hex>. The
 // token itself is nowhere but with whoever holds it.
 type Token struct {
 	ID     string
 	Name   string
 	Scopes Scopes
+	Apps   Apps   // that it is limited to; none is no limit
 	Until  string // a day, its first moment UTC; or Never
 	sum    [sha256.Size]byte
 }
 
 // Line is the token as the file has it.
 func (t *Token) Line() string {
-	return fmt.Sprintf("%s %s %s until=%s sha256:%x", t.ID, t.Name, t.Scopes, t.Until, t.sum)
+	limit := ""
+	if t.Apps.limited() {
+		limit = " apps=" + t.Apps.String()
+	}
+	return fmt.Sprintf("%s %s %s%s until=%s sha256:%x", t.ID, t.Name, t.Scopes, limit, t.Until, t.sum)
 }
 
 // End is the moment at which it counts no more; zero is never.
@@ -102,11 +107,16 @@ func ParseToken(line string, now time.Time) (Token, error) {
 		switch {
 		case key == "until" && t.Until == "" && value != "":
 			t.Until = value
-		case key == "apps":
-			return t, fmt.Errorf("apps= is not carried out by this release, and a token without that limit may do more")
+		case key == "apps" && !t.Apps.limited():
+			if t.Apps, err = ParseApps(value); err != nil {
+				return t, err
+			}
 		default:
 			return t, fmt.Errorf("%q is not known, or is there twice", word)
 		}
+	}
+	if err := t.Apps.Fit(t.Scopes); err != nil {
+		return t, err
 	}
 	return t, t.counts(now)
 }

@@ -122,6 +122,8 @@ func (w *Web) Run(ctx context.Context, l net.Listener) error {
 type Viewer struct {
 	Actor  string
 	Scopes Scopes
+	// Apps are those that the viewer may see; none is no limit.
+	Apps Apps
 	// Session reports whether a browser is signed in, and so can sign out.
 	Session bool
 }
@@ -202,6 +204,9 @@ func (w *Web) answer(a *asking) error {
 		return w.session(a, known)
 	case w.Pages != nil && !strings.HasPrefix(a.r.URL.Path, "/v1/") && a.r.URL.Path != metricsPath:
 		r := a.r
+		if known && a.token.Apps.limited() { // pages are of the whole host
+			return noPath(r.URL.Path)
+		}
 		if known {
 			r = r.WithContext(context.WithValue(r.Context(), viewerKey{}, w.viewer(a)))
 		}
@@ -221,7 +226,7 @@ func (w *Web) answer(a *asking) error {
 }
 
 func (w *Web) viewer(a *asking) Viewer {
-	return Viewer{Actor: a.by, Scopes: a.token.Scopes, Session: a.session}
+	return Viewer{Actor: a.by, Scopes: a.token.Scopes, Apps: a.token.Apps, Session: a.session}
 }
 
 // call finds the route and the right to it, and serves it.
@@ -269,7 +274,7 @@ func (w *Web) watch(ctx context.Context, a *asking, end func()) {
 		if ok && a.session {
 			_, ok = w.sessions.of(a.r)
 		}
-		if !ok || now.Scopes.String() != a.token.Scopes.String() {
+		if !ok || now.Scopes.String() != a.token.Scopes.String() || now.Apps.String() != a.token.Apps.String() {
 			end()
 			return
 		}
@@ -386,7 +391,9 @@ type SignInRequest struct {
 type SignedIn struct {
 	Actor  string `json:"actor"`
 	Scopes Scopes `json:"scopes"`
-	Until  string `json:"until"` // of the token: a day, or never
+	// Apps are those that the token is limited to; absent where it is not.
+	Apps  Apps   `json:"apps,omitempty"`
+	Until string `json:"until"` // of the token: a day, or never
 }
 
 // session is the one thing that strangers may do: sign in.
@@ -416,7 +423,7 @@ func (w *Web) session(a *asking, known bool) error {
 	default:
 		return &Error{Code: CodeUsage, Message: a.r.Method + " is not for " + sessionPath, Status: http.StatusMethodNotAllowed}
 	}
-	return writeJSON(a.w, SignedIn{Actor: a.by, Scopes: a.token.Scopes, Until: a.token.Until})
+	return writeJSON(a.w, SignedIn{Actor: a.by, Scopes: a.token.Scopes, Apps: a.token.Apps, Until: a.token.Until})
 }
 
 // SignIn has a browser hold a session of a token. An error is the answer to it.
@@ -424,6 +431,9 @@ func (w *Web) SignIn(out http.ResponseWriter, r *http.Request, token string) err
 	t, ok := w.Tokens.Of(strings.TrimSpace(token))
 	if !ok {
 		return w.wrong(&asking{r: r})
+	}
+	if t.Apps.limited() {
+		return Denied("send it to the API as Authorization: Bearer; for the pages ask for a token without apps=", "a token that is limited to apps opens no pages")
 	}
 	c, err := w.sessions.begin(t)
 	if err != nil {

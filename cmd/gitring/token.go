@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,7 +42,7 @@ type madeToken struct {
 }
 
 func tokenNewCmd(g *globals) *cobra.Command {
-	var scope, lasts string
+	var scope, lasts, apps string
 	var add bool
 	cmd := &cobra.Command{
 		Use:   "new <name>",
@@ -59,7 +60,17 @@ func tokenNewCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return usage(cmd, err.Error())
 			}
+			var limit api.Apps
+			if cmd.Flags().Changed("apps") {
+				if limit, err = api.ParseApps(apps); err == nil {
+					err = limit.Fit(scopes)
+				}
+				if err != nil {
+					return usage(cmd, "--apps: "+err.Error())
+				}
+			}
 			text, t := api.NewToken(given[0], scopes, until)
+			t.Apps = limit
 			if add {
 				if err := g.editTokens(func(lines []string) ([]string, error) { return append(lines, t.Line()), nil }); err != nil {
 					return err
@@ -78,6 +89,7 @@ func tokenNewCmd(g *globals) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&scope, "scope", "", "what it may do (required): "+strings.Join(api.ScopeNames, ", ")+", between commas")
+	cmd.Flags().StringVar(&apps, "apps", "", "the apps it may see, such as web,db-*; all where left out")
 	cmd.Flags().StringVar(&lasts, "for", "90d", "how long it lives: 90d at most, or never")
 	cmd.Flags().BoolVar(&add, "add", false, "append the line to the file")
 	return cmd
@@ -101,6 +113,7 @@ type listedToken struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Scopes string `json:"scopes"`
+	Apps   string `json:"apps,omitempty"` // that it is limited to
 	Until  string `json:"until,omitempty"`
 	// Wrong is why it grants nothing.
 	Wrong string `json:"wrong,omitempty"`
@@ -120,7 +133,7 @@ func tokenListCmd(g *globals) *cobra.Command {
 					continue
 				}
 				t, err := api.ParseToken(line, g.now())
-				x := listedToken{ID: t.ID, Name: t.Name, Scopes: t.Scopes.String(), Until: t.Until}
+				x := listedToken{ID: t.ID, Name: t.Name, Scopes: t.Scopes.String(), Apps: t.Apps.String(), Until: t.Until}
 				if err != nil {
 					x.Wrong = err.Error()
 				}
@@ -136,9 +149,9 @@ func tokenListCmd(g *globals) *cobra.Command {
 			s := g.screen()
 			var rows [][]screen.Word
 			for _, x := range all {
-				rows = append(rows, []screen.Word{screen.Text(x.ID), screen.Text(x.Name), screen.Text(x.Scopes), screen.Text(x.Until), screen.Painted(wording.When(x.Wrong != "", "grants nothing: "+x.Wrong), screen.Yellow)})
+				rows = append(rows, []screen.Word{screen.Text(x.ID), screen.Text(x.Name), screen.Text(x.Scopes), screen.Text(cmp.Or(x.Apps, "all")), screen.Text(x.Until), screen.Painted(wording.When(x.Wrong != "", "grants nothing: "+x.Wrong), screen.Yellow)})
 			}
-			s.Table(0, []string{"ID", "NAME", "SCOPES", "UNTIL", ""}, rows)
+			s.Table(0, []string{"ID", "NAME", "SCOPES", "APPS", "UNTIL", ""}, rows)
 			_, err = fmt.Fprint(g.out, s)
 			return err
 		},
