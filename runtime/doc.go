@@ -91,6 +91,8 @@
 //
 // A swarm, which schedules by itself:
 //
+//	swarm          one manager, through the same client
+//	swarmseen      what a look at it says, in ring's words
 //	swarmspec      what making a service of it sends
 //	swarmkeys      what it cannot carry, by name
 //

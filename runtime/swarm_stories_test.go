@@ -1,0 +1,591 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// swarmRig is a cluster of its own name on the swarm that the tests run beside.
+type swarmRig struct {
+	*Swarm
+	c       *client.Client
+	app     string
+	content string
+	image   string
+	allow   error
+}
+
+var (
+	swarmImageOnce sync.Once
+	swarmImage     string
+	errSwarmImage  error
+)
+
+// imageOnNodes is the ID of the test's image, which every node has: no node pulls an ID.
+func imageOnNodes(t *testing.T, first *client.Client) string {
+	t.Helper()
+	swarmImageOnce.Do(func() {
+		errSwarmImage = func() error {
+			fs, err := layer()
+			if err != nil {
+				return err
+			}
+			body, err := first.ImageImport(t.Context(), image.ImportSource{Source: bytes.NewReader(fs), SourceName: "-"}, "gitring-test/swarm:1", image.ImportOptions{})
+			if err != nil {
+				return err
+			}
+			if err := pulled(body, nil); err != nil {
+				return err
+			}
+			i, err := first.ImageInspect(t.Context(), "gitring-test/swarm:1")
+			if err != nil {
+				return err
+			}
+			swarmImage = i.ID
+			for _, at := range strings.Fields(os.Getenv("GITRING_SWARM_NODES"))[1:] {
+				saved, err := first.ImageSave(t.Context(), []string{"gitring-test/swarm:1"})
+				if err != nil {
+					return err
+				}
+				node, err := client.NewClientWithOpts(client.WithHost(at), client.WithAPIVersionNegotiation())
+				if err != nil {
+					return err
+				}
+				loaded, err := node.ImageLoad(t.Context(), saved)
+				if err != nil {
+					return err
+				}
+				if err := pulled(loaded.Body, nil); err != nil {
+					return err
+				}
+				if err := errors.Join(saved.Close(), node.Close()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}()
+	})
+	require.NoError(t, errSwarmImage)
+	return swarmImage
+}
+
+func newSwarmRig(t *testing.T, n int) *swarmRig {
+	c := swarmOrSkip(t)
+	r := &swarmRig{c: c, app: fmt.Sprintf("s%d", n), content: t.TempDir(), image: imageOnNodes(t, c)}
+	var err error
+	r.Swarm, err = DialSwarm(t.Context(), Options{URL: os.Getenv("GITRING_SWARM"), Host: "cluster-" + r.app, ContentDir: r.content, Allow: func(string, any) error { return r.allow }})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// action is to send service web: two tasks that are healthy at once, until change says otherwise.
+func (r *swarmRig) action(change func(a *ring.Action, s *ring.Service)) ring.Action {
+	knobs := ring.DefaultRollout()
+	knobs.MinReadyTime = time.Second
+	s := ring.Service{
+		Name: "web", Kind: ring.Worker, Replicas: 2, Rollout: knobs, Pin: ring.Pin{Image: r.image},
+		Spec: ring.Spec{
+			Image: "app", Entrypoint: []string{"/app"}, Command: []string{"serve"}, StopGrace: time.Second,
+			Healthcheck: &ring.Healthcheck{Test: []string{"CMD", "/app", "check"}, Interval: time.Second, Timeout: 3 * time.Second, Retries: 2},
+			Cluster:     &ring.ClusterSpec{Restart: ring.Restart{Policy: ring.Always, Delay: time.Second}},
+		},
+	}
+	app := &ring.App{Name: r.app, Source: "prod", Commit: ring.SHA(strings.Repeat("c", 40)), Path: "x", Files: []string{"x/compose.yaml"}, Services: []ring.Service{s}}
+	a := ring.Action{Kind: ring.DoServe, Source: "prod", App: r.app, Service: "web", Commit: app.Commit, Of: app, Want: &app.Services[0], Networks: map[string]string{}}
+	if change != nil {
+		change(&a, a.Want)
+	}
+	a.Want.Version = ring.VersionOf(app, a.Want, a.Want.Pin)
+	a.Version = a.Want.Version
+	return a
+}
+
+// put is a file of a content, and its mount.
+func (r *swarmRig) put(t *testing.T, hash, name, text, target string) ring.Mount {
+	require.NoError(t, os.MkdirAll(filepath.Join(r.content, hash), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(r.content, hash, name), []byte(text), 0o444))
+	return ring.Mount{Kind: ring.MountContent, Source: hash, File: name, Target: target}
+}
+
+func (r *swarmRig) must(t *testing.T, a ring.Action) ring.Done {
+	t.Helper()
+	done, err := r.Do(t.Context(), a)
+	require.NoError(t, err)
+	return done
+}
+
+func (r *swarmRig) refused(t *testing.T, a ring.Action, code ring.Code) {
+	t.Helper()
+	_, err := r.Do(t.Context(), a)
+	var e *ring.EngineError
+	require.ErrorAs(t, err, &e)
+	require.NotNil(t, e.Refusal, "%v", err)
+	require.Equal(t, code, e.Refusal.Code)
+	require.NotEmpty(t, e.Refusal.Hint)
+}
+
+func (r *swarmRig) look(t *testing.T) ring.Seen {
+	t.Helper()
+	seen, err := r.Look(t.Context())
+	require.NoError(t, err)
+	return seen
+}
+
+// service is the one that is seen; it fails the test where there is none.
+func (r *swarmRig) service(t *testing.T) ring.ClusterService {
+	t.Helper()
+	seen := r.look(t)
+	require.Len(t, seen.Cluster.Services, 1)
+	return seen.Cluster.Services[0]
+}
+
+// await looks until what is seen is as it should be.
+func (r *swarmRig) await(t *testing.T, what string, is func(s ring.ClusterService, in []ring.Instance) bool) (ring.ClusterService, []ring.Instance) {
+	t.Helper()
+	var last ring.Seen
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+		last = r.look(t)
+		if len(last.Cluster.Services) == 1 && is(last.Cluster.Services[0], last.Instances) {
+			return last.Cluster.Services[0], last.Instances
+		}
+		select {
+		case <-t.Context().Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	t.Fatalf("never %s: %+v %+v", what, last.Cluster.Services, last.Instances)
+	return ring.ClusterService{}, nil
+}
+
+// serving reports whether so many tasks run a version, and no other does.
+func serving(v ring.Version, n int) func(ring.ClusterService, []ring.Instance) bool {
+	return func(_ ring.ClusterService, in []ring.Instance) bool {
+		return len(in) == n && !slices.ContainsFunc(in, func(i ring.Instance) bool {
+			return i.Version != v || i.State != ring.StateRunning || i.Health != "healthy"
+		})
+	}
+}
+
+// onto is an action that was decided on the service as it is.
+func onto(s ring.ClusterService, a ring.Action) ring.Action {
+	a.Index = s.Index
+	return a
+}
+
+func changed(s ring.ClusterService) bool { return s.Changed() }
+
+func ids(in []ring.Instance) (out []string) {
+	for _, i := range in {
+		out = append(out, i.ID)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func command(words ...string) func(*ring.Action, *ring.Service) {
+	return func(_ *ring.Action, s *ring.Service) { s.Spec.Command = words }
+}
+
+// broken is a version whose check never passes.
+func broken(_ *ring.Action, s *ring.Service) {
+	s.Spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", "/app", "read", "/not/there"}, Interval: time.Second, Timeout: time.Second, Retries: 1}
+}
+
+var swarmStories = []struct {
+	name  string
+	story func(t *testing.T, r *swarmRig)
+}{
+	{"a service is seen with its version and its tasks by slot", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		s, in := r.await(t, "whole", serving(a.Version, 2))
+		require.Equal(t, []string{r.app + "_web", r.app, "prod", "web"}, []string{s.Name, s.App, s.Source, s.Service})
+		require.Equal(t, a.Version, s.Version)
+		require.Equal(t, 2, s.Replicas)
+		require.False(t, s.Changed())
+		require.Equal(t, []int{1, 2}, []int{in[0].Slot, in[1].Slot})
+		require.Equal(t, r.image, in[0].Image)
+		require.False(t, in[0].Started.IsZero())
+		nodes := r.look(t).Cluster.Nodes
+		require.True(t, slices.ContainsFunc(nodes, func(n ring.Node) bool {
+			return n.Name == in[0].Node && n.State == "ready" && n.Availability == "active"
+		}), "%+v", nodes)
+	}},
+	{"a step whose answer was lost is done already", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		was := r.service(t)
+		require.Equal(t, "already present", r.must(t, a).Note)
+		require.Equal(t, was.ID, r.service(t).ID)
+	}},
+	{"a step that was decided on another service writes over nothing", func(t *testing.T, r *swarmRig) {
+		r.must(t, r.action(nil))
+		was := r.service(t)
+		next := r.action(command("serve", "2"))
+		next.Index = was.Index + 1
+		_, err := r.Do(t.Context(), next)
+		require.ErrorContains(t, err, "another one than was looked at")
+		next.Index = 0
+		_, err = r.Do(t.Context(), next)
+		require.ErrorContains(t, err, "another one than was looked at")
+		require.Equal(t, was.Version, r.service(t).Version)
+	}},
+	{"docker stack ls shows the app", func(t *testing.T, r *swarmRig) {
+		r.must(t, r.action(nil))
+		list, err := r.c.ServiceList(t.Context(), swarm.ServiceListOptions{Filters: filters.NewArgs(filters.Arg("label", "com.docker.stack.namespace="+r.app))})
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+	}},
+	{"a service of that name that is not ours refuses the app and stays", func(t *testing.T, r *swarmRig) {
+		spec, err := serviceSpec("other", r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 0 }), nil)
+		require.NoError(t, err)
+		made, err := r.c.ServiceCreate(t.Context(), spec, swarm.ServiceCreateOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = r.c.ServiceRemove(context.WithoutCancel(t.Context()), made.ID) })
+		r.refused(t, r.action(nil), ring.ForeignProject)
+		off := r.action(nil)
+		off.Kind = ring.DoServeOff
+		r.refused(t, off, ring.ForeignProject)
+		require.Empty(t, r.look(t).Cluster.Services, "it is of another cluster")
+		_, _, err = r.c.ServiceInspectWithRaw(t.Context(), made.ID, swarm.ServiceInspectOptions{})
+		require.NoError(t, err)
+	}},
+	{"files of the commit come as configs and values as secrets", func(t *testing.T, r *swarmRig) {
+		config := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+		secret := r.put(t, strings.Repeat("b2", 32), "value", "s3cret", "/run/secrets/db")
+		secret.Secret = true
+		a := r.action(func(_ *ring.Action, s *ring.Service) {
+			s.Spec.Mounts = []ring.Mount{config, secret}
+			// It runs once both can be read.
+			s.Spec.Healthcheck.Test = []string{"CMD", "/app", "read", "/run/secrets/db"}
+		})
+		r.must(t, a)
+		r.await(t, "whole", serving(a.Version, 2))
+		files := r.look(t).Cluster.Files
+		require.Len(t, files, 2)
+		require.Equal(t, []bool{false, true}, []bool{files[0].Secret, files[1].Secret})
+		require.Equal(t, []string{files[0].Name, files[1].Name}, r.service(t).Files)
+		require.Equal(t, []string{config.Source, secret.Source}, []string{files[0].Content, files[1].Content})
+		c, _, err := r.c.ConfigInspectWithRaw(t.Context(), files[0].ID)
+		require.NoError(t, err)
+		require.Equal(t, "a=1", string(c.Spec.Data))
+	}},
+	{"a folder of the commit comes file by file", func(t *testing.T, r *swarmRig) {
+		m := r.put(t, strings.Repeat("a1", 32), "one.conf", "1", "/etc/conf.d")
+		r.put(t, m.Source, "two.conf", "2", "")
+		m.File = ""
+		a := r.action(func(_ *ring.Action, s *ring.Service) {
+			s.Spec.Mounts = []ring.Mount{m}
+			s.Spec.Healthcheck.Test = []string{"CMD", "/app", "read", "/etc/conf.d/two.conf"}
+		})
+		r.must(t, a)
+		r.await(t, "whole", serving(a.Version, 2))
+		require.Len(t, r.look(t).Cluster.Files, 2)
+	}},
+	{"a content that is not here makes nothing", func(t *testing.T, r *swarmRig) {
+		a := r.action(func(_ *ring.Action, s *ring.Service) {
+			s.Spec.Mounts = []ring.Mount{{Kind: ring.MountContent, Source: strings.Repeat("0", 64), File: "x", Target: "/x"}}
+		})
+		_, err := r.Do(t.Context(), a)
+		require.ErrorContains(t, err, "is missing")
+		require.Empty(t, r.look(t).Cluster.Services)
+	}},
+	{"a config of the name with another content is a conflict", func(t *testing.T, r *swarmRig) {
+		m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+		f := swarmFile{Content: m.Source, Path: m.File, Target: m.Target}
+		_, err := r.c.ConfigCreate(t.Context(), configSpec("somebody", r.app, f, []byte("else")))
+		require.NoError(t, err)
+		r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.Conflict)
+		require.Empty(t, r.look(t).Cluster.Services)
+	}},
+	{"a file that is larger than a swarm keeps is refused", func(t *testing.T, r *swarmRig) {
+		m := r.put(t, strings.Repeat("a1", 32), "big", strings.Repeat("x", 500<<10+1), "/big")
+		r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.TooLarge)
+		require.Empty(t, r.look(t).Cluster.Services)
+	}},
+	{"a file that a service names stays and goes after it", func(t *testing.T, r *swarmRig) {
+		m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+		a := r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts, s.Replicas = []ring.Mount{m}, 0 })
+		r.must(t, a)
+		off := ring.Action{Kind: ring.DoFileOff, App: r.app, Name: r.look(t).Cluster.Files[0].Name}
+		require.True(t, r.must(t, off).InUse)
+		a.Kind = ring.DoServeOff
+		r.must(t, a)
+		require.False(t, r.must(t, off).InUse)
+		require.Empty(t, r.look(t).Cluster.Files)
+		require.Equal(t, "already gone", r.must(t, off).Note)
+	}},
+	{"a file of another app is not removed", func(t *testing.T, r *swarmRig) {
+		f := swarmFile{Content: "ab", Path: "x", Target: "/x"}
+		_, err := r.c.ConfigCreate(t.Context(), configSpec(r.docker.opts.Host, r.app+"-other", f, []byte("x")))
+		require.NoError(t, err)
+		require.Equal(t, "already gone", r.must(t, ring.Action{Kind: ring.DoFileOff, App: r.app, Name: f.name(r.app + "-other")}).Note)
+		require.Len(t, r.look(t).Cluster.Files, 1)
+	}},
+	{"an update replaces every task and is completed", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		s, _ := r.await(t, "whole", serving(a.Version, 2))
+		next := r.action(command("serve", "2"))
+		r.must(t, onto(s, next))
+		r.await(t, "updated", func(s ring.ClusterService, in []ring.Instance) bool {
+			return s.Update == ring.UpdateCompleted && serving(next.Version, 2)(s, in)
+		})
+	}},
+	{"a broken update pauses and the last good spec brings it back", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		s, before := r.await(t, "whole", serving(a.Version, 2))
+		bad := r.action(broken)
+		r.must(t, onto(s, bad))
+		good := func(in []ring.Instance) (n int) {
+			for _, i := range in {
+				if i.Version == a.Version && i.State == ring.StateRunning {
+					n++
+				}
+			}
+			return n
+		}
+		paused, _ := r.await(t, "paused", func(s ring.ClusterService, in []ring.Instance) bool {
+			require.Equal(t, 2, good(in), "the floor holds")
+			return s.Update == ring.UpdatePaused && s.Failed != nil
+		})
+		require.NotEmpty(t, paused.Failed.Says)
+		require.NotEmpty(t, paused.Says)
+		r.must(t, onto(paused, a))
+		_, after := r.await(t, "restored", func(s ring.ClusterService, in []ring.Instance) bool {
+			require.Equal(t, 2, good(in), "the floor holds")
+			return s.Update == ring.UpdateCompleted && serving(a.Version, 2)(s, in)
+		})
+		require.Equal(t, ids(before), ids(after), "what served was never touched")
+	}},
+	{"a version that supersedes a broken one is sent at once", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		s, _ := r.await(t, "whole", serving(a.Version, 2))
+		r.must(t, onto(s, r.action(broken)))
+		next := r.action(command("serve", "3"))
+		r.must(t, onto(r.service(t), next))
+		r.await(t, "superseded", func(s ring.ClusterService, in []ring.Instance) bool {
+			return s.Update == ring.UpdateCompleted && serving(next.Version, 2)(s, in)
+		})
+	}},
+	{"another count and other knobs touch no task", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		s, before := r.await(t, "whole", serving(a.Version, 2))
+		more := r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas, s.Rollout.MaxParallel = 3, 2 })
+		require.Equal(t, a.Version, more.Version)
+		more.Commit, more.Of.Commit, more.Of.Path = ring.SHA(strings.Repeat("d", 40)), ring.SHA(strings.Repeat("d", 40)), "moved"
+		r.must(t, onto(s, more))
+		now, after := r.await(t, "three", serving(a.Version, 3))
+		require.Subset(t, ids(after), ids(before))
+		require.NotEqual(t, s.Settings, now.Settings)
+	}},
+	{"a version is made anew where that is asked", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		s, before := r.await(t, "whole", serving(a.Version, 2))
+		again := onto(s, a)
+		again.Again = true
+		r.must(t, again)
+		r.await(t, "made anew", func(s ring.ClusterService, in []ring.Instance) bool {
+			return serving(a.Version, 2)(s, in) && !slices.ContainsFunc(ids(in), func(id string) bool { return slices.Contains(ids(before), id) })
+		})
+		require.False(t, changed(r.service(t)))
+	}},
+	{"a spec that somebody changed is seen and put back", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		seen, _, err := r.c.ServiceInspectWithRaw(t.Context(), r.app+"_web", swarm.ServiceInspectOptions{})
+		require.NoError(t, err)
+		seen.Spec.TaskTemplate.ContainerSpec.Env = append(seen.Spec.TaskTemplate.ContainerSpec.Env, "HAND=1")
+		_, err = r.c.ServiceUpdate(t.Context(), seen.ID, seen.Version, seen.Spec, swarm.ServiceUpdateOptions{})
+		require.NoError(t, err)
+		s := r.service(t)
+		require.True(t, s.Changed())
+		r.must(t, onto(s, a))
+		require.False(t, changed(r.service(t)))
+	}},
+	{"a task is not running until its check passes", func(t *testing.T, r *swarmRig) {
+		a := r.action(func(_ *ring.Action, s *ring.Service) {
+			broken(nil, s)
+			s.Spec.Healthcheck.StartPeriod = time.Minute
+		})
+		r.must(t, a)
+		_, in := r.await(t, "starting", func(_ ring.ClusterService, in []ring.Instance) bool {
+			return slices.ContainsFunc(in, func(i ring.Instance) bool { return i.Health == "starting" })
+		})
+		for _, i := range in {
+			require.Equal(t, ring.StateCreated, i.State)
+		}
+	}},
+	{"how a task ended is told", func(t *testing.T, r *swarmRig) {
+		r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {
+			s.Spec.Command, s.Spec.Healthcheck, s.Replicas = []string{"tell", "A", "7"}, nil, 1
+		}))
+		s, _ := r.await(t, "failed", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Failed != nil })
+		require.Equal(t, 7, s.Failed.ExitCode)
+		require.Equal(t, 1, s.Failed.Slot)
+		require.NotEmpty(t, s.Failed.Node)
+		require.False(t, s.Failed.Rejected)
+	}},
+	{"an image that a node does not have is told with its words", func(t *testing.T, r *swarmRig) {
+		r.must(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Pin.Image = "sha256:" + strings.Repeat("0", 64) }))
+		s, _ := r.await(t, "rejected", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Failed != nil })
+		require.True(t, s.Failed.Rejected)
+		require.Contains(t, strings.ToLower(s.Failed.Says), "no such image")
+	}},
+	{"a count of none leaves the service", func(t *testing.T, r *swarmRig) {
+		a := r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 0 })
+		r.must(t, a)
+		s := r.service(t)
+		require.Zero(t, s.Replicas)
+		require.Empty(t, r.look(t).Instances)
+	}},
+	{"a removed service is gone with its tasks", func(t *testing.T, r *swarmRig) {
+		a := r.action(nil)
+		r.must(t, a)
+		a.Kind = ring.DoServeOff
+		r.must(t, a)
+		seen := r.look(t)
+		require.Empty(t, seen.Cluster.Services)
+		require.Empty(t, seen.Instances)
+		require.Equal(t, "already gone", r.must(t, a).Note)
+	}},
+	{"a network is made over all nodes and once and removed when free", func(t *testing.T, r *swarmRig) {
+		n := ring.Network{Key: "default"}
+		make := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: r.app + "_default"}
+		require.Empty(t, r.must(t, make).Note)
+		require.Equal(t, "already present", r.must(t, make).Note)
+		a := r.action(func(a *ring.Action, s *ring.Service) {
+			a.Of.Networks, a.Networks = []ring.Network{n}, map[string]string{"default": r.app + "_default"}
+			s.Spec.Networks = []ring.Attachment{{Network: "default"}}
+		})
+		r.must(t, a)
+		r.await(t, "whole", serving(a.Version, 2))
+		require.False(t, changed(r.service(t)), "the swarm names it by its ID")
+		nets := r.look(t).Networks
+		i := slices.IndexFunc(nets, func(n ring.SeenNetwork) bool { return n.Name == r.app+"_default" })
+		require.GreaterOrEqual(t, i, 0)
+		require.Equal(t, []string{r.app, "default", n.Definition()}, []string{nets[i].App, nets[i].Key, nets[i].Definition})
+		off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: r.app + "_default"}
+		_, err := r.Do(t.Context(), off)
+		require.Error(t, err, "in use")
+		a.Kind = ring.DoServeOff
+		r.must(t, a)
+		require.Eventually(t, func() bool { _, err := r.Do(t.Context(), off); return err == nil }, time.Minute, 100*time.Millisecond)
+		require.Equal(t, "already gone", r.must(t, off).Note)
+	}},
+	{"a network of one node is none of the swarm", func(t *testing.T, r *swarmRig) {
+		_, err := r.c.NetworkCreate(t.Context(), r.app+"_default", network.CreateOptions{Driver: "bridge"})
+		require.NoError(t, err)
+		r.refused(t, ring.Action{Kind: ring.DoNetwork, App: r.app, Network: ring.Network{Key: "default"}, NetworkName: r.app + "_default"}, ring.Conflict)
+	}},
+	{"a volume is made on the node of its task", func(t *testing.T, r *swarmRig) {
+		a := r.action(func(a *ring.Action, s *ring.Service) {
+			a.Of.Volumes = []ring.Volume{{Key: "data"}}
+			s.Replicas = 1
+			s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "data", Target: "/data"}}
+			s.Spec.Cluster.Constraints = []string{"node.hostname == node-1"}
+		})
+		r.must(t, a)
+		_, in := r.await(t, "whole", serving(a.Version, 1))
+		require.Equal(t, "node-1", in[0].Node)
+		v, err := r.c.VolumeInspect(t.Context(), r.app+"_data")
+		require.NoError(t, err)
+		require.Equal(t, r.app, v.Labels["gitring.app"])
+		a.Kind = ring.DoServeOff
+		r.must(t, a)
+		list, err := r.c.VolumeList(t.Context(), volume.ListOptions{})
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(list.Volumes, func(v *volume.Volume) bool { return v.Name == r.app+"_data" }), "it stays")
+	}},
+	{"a constraint that no node meets leaves the tasks pending", func(t *testing.T, r *swarmRig) {
+		r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {
+			s.Spec.Cluster.Constraints = []string{"node.hostname == nowhere"}
+		}))
+		_, in := r.await(t, "pending", func(_ ring.ClusterService, in []ring.Instance) bool { return len(in) == 2 })
+		require.Equal(t, []string{"", ""}, []string{in[0].Node, in[1].Node})
+		require.Equal(t, ring.StateCreated, in[0].State)
+	}},
+	{"what the policy denies is not sent", func(t *testing.T, r *swarmRig) {
+		m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+		r.allow = errors.New("no")
+		r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.PolicyDenied)
+		seen := r.look(t)
+		require.Empty(t, seen.Cluster.Services)
+		require.Empty(t, seen.Cluster.Files)
+	}},
+	{"hands on a single task are no step of a swarm", func(t *testing.T, r *swarmRig) {
+		for _, kind := range []ring.ActionKind{ring.DoCreate, ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoRename, ring.DoReload, ring.DoUpdate} {
+			_, err := r.Do(t.Context(), ring.Action{Kind: kind, App: r.app, Service: "web"})
+			require.ErrorContains(t, err, "cannot "+string(kind)+" on a swarm")
+		}
+	}},
+}
+
+func TestOnSwarmServicesConform(t *testing.T) {
+	swarmOrSkip(t)
+	for i, s := range swarmStories {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := newSwarmRig(t, i)
+			t.Cleanup(func() {
+				if err := r.c.ServiceRemove(context.WithoutCancel(t.Context()), r.app+"_web"); err != nil && !cerrdefs.IsNotFound(err) {
+					t.Log(err)
+				}
+			})
+			s.story(t, r)
+		})
+	}
+}
+
+// An engine that is no manager ends serve with what it is: one of no swarm, and a worker.
+func TestAnEngineThatManagesNoSwarmIsUnfit(t *testing.T) {
+	for _, tt := range []struct {
+		name, says string
+		info       swarm.Info
+		can        bool
+	}{
+		{"a manager", "", swarm.Info{LocalNodeState: swarm.LocalNodeStateActive, ControlAvailable: true}, true},
+		{"a manager that is locked may be one soon", "", swarm.Info{LocalNodeState: swarm.LocalNodeStateLocked}, true},
+		{"one that joins just now", "", swarm.Info{LocalNodeState: swarm.LocalNodeStatePending}, true},
+		{"a worker", "it is a worker", swarm.Info{LocalNodeState: swarm.LocalNodeStateActive}, true},
+		{"no swarm", "it is part of none", swarm.Info{LocalNodeState: swarm.LocalNodeStateInactive}, true},
+		{"Podman, which says nothing of it", "it is part of none", swarm.Info{}, true},
+		{"one in other words", "its API has no services", swarm.Info{}, false},
+	} {
+		require.Equal(t, tt.says, noManager(tt.info, tt.can), tt.name)
+	}
+}
+
+func TestAnEngineOfNoSwarmIsRefused(t *testing.T) {
+	engineOrSkip(t)
+	_, err := DialSwarm(t.Context(), Options{URL: engineURL(), Host: "prod"})
+	var unfit *UnfitError
+	require.ErrorAs(t, err, &unfit)
+	require.Contains(t, unfit.Says, "as a swarm: it ")
+	require.NotEmpty(t, unfit.Hint)
+}

@@ -1,0 +1,188 @@
+package runtime
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// swarmAnswers are all answers of one look at a swarm.
+type swarmAnswers struct {
+	services []swarm.Service
+	tasks    []swarm.Task
+	nodes    []swarm.Node
+	networks []network.Summary
+	configs  []swarm.Config
+	secrets  []swarm.Secret
+}
+
+// seen is a look in ring's words: what carries the label of this cluster, and every network and
+// node. It is a function of its arguments.
+func (s swarmAnswers) seen(cluster string, at time.Time) ring.Seen {
+	out := ring.Seen{At: at, Cluster: &ring.Cluster{}}
+	named, nodes := map[string]string{}, map[string]string{}
+	for _, n := range s.networks {
+		named[n.ID] = n.Name
+		if n.Scope == swarmScope || n.Labels[labelHost] != "" {
+			out.Networks = append(out.Networks, seenNetwork(cluster, n))
+		}
+	}
+	for _, n := range s.nodes {
+		node := ring.Node{ID: n.ID, Name: n.Description.Hostname, Manager: n.ManagerStatus != nil, State: string(n.Status.State), Availability: string(n.Spec.Availability)}
+		nodes[n.ID] = node.Name
+		out.Cluster.Nodes = append(out.Cluster.Nodes, node)
+	}
+	slices.SortFunc(out.Cluster.Nodes, func(a, b ring.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	tasks := map[string][]swarm.Task{}
+	for _, t := range s.tasks {
+		tasks[t.ServiceID] = append(tasks[t.ServiceID], t)
+	}
+	for i := range s.services {
+		svc := &s.services[i]
+		if svc.Spec.Labels[labelHost] != cluster {
+			continue
+		}
+		out.Cluster.Services = append(out.Cluster.Services, seenService(svc, tasks[svc.ID], named, nodes))
+		out.Instances = append(out.Instances, tasksOf(svc, tasks[svc.ID], nodes)...)
+	}
+	slices.SortFunc(out.Cluster.Services, func(a, b ring.ClusterService) int { return cmp.Compare(a.Name, b.Name) })
+	file := func(id string, of swarm.Annotations, secret bool) {
+		if of.Labels[labelHost] == cluster {
+			out.Cluster.Files = append(out.Cluster.Files, ring.ClusterFile{ID: id, Name: of.Name, App: of.Labels[labelApp], Content: of.Labels[labelContent], Secret: secret})
+		}
+	}
+	for _, c := range s.configs {
+		file(c.ID, c.Spec.Annotations, false)
+	}
+	for _, c := range s.secrets {
+		file(c.ID, c.Spec.Annotations, true)
+	}
+	slices.SortFunc(out.Cluster.Files, func(a, b ring.ClusterFile) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	return out
+}
+
+func seenService(s *swarm.Service, tasks []swarm.Task, named, nodes map[string]string) ring.ClusterService {
+	l := s.Spec.Labels
+	out := ring.ClusterService{
+		ID: s.ID, Name: s.Spec.Name, App: l[labelApp], Source: l[labelSource], Service: l[labelService], Kind: ring.Kind(l[labelKind]),
+		Version: ring.Version(l[labelVersion]), Commit: ring.SHA(l[labelCommit]), Settings: l[labelSettings],
+		Sent: l[labelSent], Is: sentHash(&s.Spec, named), Index: s.Version.Index, Updated: s.UpdatedAt,
+		Files: filesOf(s.PreviousSpec, filesOf(&s.Spec, nil)), Failed: newestFailed(s, tasks, nodes),
+	}
+	if r := s.Spec.Mode.Replicated; r != nil && r.Replicas != nil {
+		out.Replicas = int(*r.Replicas) //nolint:gosec // as many as were sent
+	}
+	if u := s.UpdateStatus; u != nil {
+		out.Update, out.Says = ring.UpdateState(u.State), u.Message
+		if u.StartedAt != nil {
+			out.Began = *u.StartedAt
+		}
+	}
+	return out
+}
+
+// filesOf adds the names of configs and secrets in a spec to others, each once.
+func filesOf(spec *swarm.ServiceSpec, names []string) []string {
+	if spec != nil && spec.TaskTemplate.ContainerSpec != nil {
+		for _, c := range spec.TaskTemplate.ContainerSpec.Configs {
+			names = append(names, c.ConfigName)
+		}
+		for _, c := range spec.TaskTemplate.ContainerSpec.Secrets {
+			names = append(names, c.SecretName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func versionOfTask(t *swarm.Task) ring.Version {
+	if t.Spec.ContainerSpec == nil {
+		return ""
+	}
+	return ring.Version(t.Spec.ContainerSpec.Labels[labelVersion])
+}
+
+// newestFailed is the newest task of the version in force that did not come to run, or ended by itself.
+func newestFailed(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) *ring.FailedTask {
+	var found *ring.FailedTask
+	for i := range tasks {
+		t := &tasks[i]
+		// One that is stopped because its check fails may end well: it is complete, and no less failed.
+		failed := t.Status.State == swarm.TaskStateFailed || t.Status.State == swarm.TaskStateRejected || t.Status.State == swarm.TaskStateComplete
+		if !failed || versionOfTask(t) != ring.Version(s.Spec.Labels[labelVersion]) || found != nil && !t.Status.Timestamp.After(found.At) {
+			continue
+		}
+		found = &ring.FailedTask{
+			ID: t.ID, Slot: t.Slot, Node: nodes[t.NodeID], Says: cmp.Or(t.Status.Err, t.Status.Message),
+			Rejected: t.Status.State == swarm.TaskStateRejected, At: t.Status.Timestamp,
+		}
+		if c := t.Status.ContainerStatus; c != nil {
+			found.ExitCode = c.ExitCode
+		}
+	}
+	return found
+}
+
+// tasksOf are the tasks that the swarm still wants, and those that still run although it wants
+// them to stop. What is over and kept for its history is none.
+func tasksOf(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) (out []ring.Instance) {
+	for i := range tasks {
+		t := &tasks[i]
+		wanted := t.DesiredState != swarm.TaskStateShutdown && t.DesiredState != swarm.TaskStateRemove && t.DesiredState != swarm.TaskStateComplete
+		state := stateOfTask(t.Status.State)
+		if !wanted && state != ring.StateRunning {
+			continue
+		}
+		in := ring.Instance{
+			ID: t.ID, Name: s.Spec.Name + "." + strconv.Itoa(t.Slot) + "." + t.ID, App: s.Spec.Labels[labelApp], Source: s.Spec.Labels[labelSource],
+			Service: s.Spec.Labels[labelService], Slot: t.Slot, Version: versionOfTask(t), Commit: ring.SHA(s.Spec.Labels[labelCommit]),
+			Kind: ring.Kind(s.Spec.Labels[labelKind]), State: state, Created: t.CreatedAt, Node: nodes[t.NodeID],
+		}
+		if c := t.Spec.ContainerSpec; c != nil {
+			in.Image = c.Image
+			checked := c.Healthcheck != nil && len(c.Healthcheck.Test) > 0 && c.Healthcheck.Test[0] != "NONE"
+			switch {
+			case checked && t.Status.State == swarm.TaskStateRunning: // which it is once the check passed
+				in.Health = "healthy"
+			case checked && t.Status.State == swarm.TaskStateStarting:
+				in.Health = "starting"
+			}
+		}
+		if c := t.Status.ContainerStatus; c != nil {
+			in.ExitCode = c.ExitCode
+		}
+		switch state {
+		case ring.StateRunning:
+			in.Started = t.Status.Timestamp
+		case ring.StateExited:
+			in.Finished = t.Status.Timestamp
+		}
+		if !wanted {
+			in.State = ring.StateRemoving
+		}
+		out = append(out, in)
+	}
+	slices.SortFunc(out, func(a, b ring.Instance) int {
+		return cmp.Or(cmp.Compare(a.Slot, b.Slot), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// stateOfTask is a container's word for a task: until it runs it is created, whatever comes before.
+func stateOfTask(s swarm.TaskState) ring.State {
+	switch s {
+	case swarm.TaskStateRunning:
+		return ring.StateRunning
+	case swarm.TaskStateComplete, swarm.TaskStateShutdown, swarm.TaskStateFailed, swarm.TaskStateRejected, swarm.TaskStateOrphaned:
+		return ring.StateExited
+	case swarm.TaskStateRemove:
+		return ring.StateRemoving
+	}
+	return ring.StateCreated
+}
