@@ -2,8 +2,11 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,6 +80,52 @@ func TestTheClientRoutesAndSees(t *testing.T) {
 	require.Empty(t, c.Seen())
 	stop()
 	require.NoError(t, <-ended)
+}
+
+// A daemon speaks to proxies of releases before it, which say less, and of releases after it,
+// which say more. So each side takes what it knows and leaves the rest.
+func TestProxiesOfOtherReleasesAreSpokenTo(t *testing.T) {
+	sum := strings.Repeat("ab", 32)
+	for name, said := range map[string]string{
+		"older": `{"generation":7,"process":"0a","build":"sha256:` + sum + `","connections":3,"queued":0,"cut":0,"full":false,"instances":[{"name":"one","reached":true,"in_flight":2,"counts":{"requests":9}}],"ports":[]}`,
+		"newer": `{"generation":7,"process":"0a","build":"sha256:` + sum + `","connections":3,"queued":0,"cut":0,"full":false,"quic":{"flows":1},
+			"instances":[{"name":"one","reached":true,"in_flight":2,"shadow":true,"counts":{"requests":9,"answers_6xx":4}},{"name":"one","reached":false}],
+			"ports":[{"port":80,"carry":"quic"}],"table":{"generation":7,"service":"app/web","ports":[{"port":80,"carry":"quic"}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, at := clientOf(t, nil, nil)
+			l, err := net.Listen("unix", filepath.Join(c.fronts, ring.FrontID(at.Name), "run", ring.FrontSocket))
+			require.NoError(t, err)
+			var told map[string]any
+			front := &http.Server{ReadHeaderTimeout: wait, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPut {
+					told = nil
+					if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
+						t.Error(err)
+					}
+				}
+				_, _ = io.WriteString(w, said)
+			})}
+			go func() { _ = front.Serve(l) }()
+			t.Cleanup(func() { _ = front.Close() })
+			table := ring.FrontTable{Generation: 7, Service: "app/web", Ports: []ring.FrontPort{{Port: 80, Carry: "auto"}}, Instances: []ring.FrontInstance{{Name: "one", State: ring.FrontActive}}}
+			s, err := c.Route(t.Context(), at, table)
+			require.NoError(t, err)
+			require.EqualValues(t, 7, told["generation"])
+			require.Equal(t, table, *s.Table)
+			require.Equal(t, []int{3, 0}, []int{s.Connections, s.Crashes})
+			require.Len(t, s.Instances, 1)
+			require.True(t, s.Instances[0].Reached)
+			require.Equal(t, 2, s.Instances[0].InFlight)
+			require.EqualValues(t, 9, s.Instances[0].Counts.Requests)
+			require.Empty(t, s.Ports, "what it cannot name it does not believe")
+		})
+	}
+	t.Run("a table of a newer daemon", func(t *testing.T) {
+		got, err := readTable([]byte(`{"generation":7,"service":"app/web","ports":[{"port":80,"carry":"auto","tls":true}],"instances":[{"name":"one","state":"active","zone":"a"}],"mirror":{"to":"b"}}`))
+		require.NoError(t, err)
+		require.Equal(t, []ring.FrontInstance{{Name: "one", State: ring.FrontActive}}, got.Instances)
+	})
 }
 
 func TestAFrontThatDoesNotAnswerIsNotSeen(t *testing.T) {
