@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,4 +139,35 @@ func addressesOf(h *host, service string) (all []string) {
 		all = append(all, c.address())
 	}
 	return all
+}
+
+// An engine that keeps what runs while it is away itself costs no request, though its DNS is
+// silent then: a front goes on with the last addresses. Its ports of the host are the engine's
+// own processes here, so it is asked at its own address.
+func TestAFrontServesWhileItsEngineIsAway(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, "--live-restore")
+	h := hostOn(t, e.engine)
+	app, port := h.app("web"), h.freePort()
+	first := h.repo.pushed("Version 1", files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port, replicas(2))})})
+	forwarded(t, h.subnets[app])
+	h.start()
+	h.synced(first)
+	settled(h)
+	h.kill()
+	before := identities(h.containers())
+	load := askAt(net.JoinHostPort(h.one("web-front").address(), "8080"))
+	load.more(h, 5)
+	e.end(syscall.SIGTERM)
+	load.more(h, 20)
+	e.start()
+	load.more(h, 20)
+	all := load.lostNone(t, h)
+	require.Equal(t, before, identities(h.containers()), "nothing was started anew")
+	h.events = e.listen(t, h.name)
+	mark := h.events.mark()
+	h.start()
+	h.synced(first)
+	require.Empty(t, h.events.after(mark, "create", "start", "destroy"))
+	t.Logf("%d requests, none lost", all)
 }
