@@ -54,6 +54,7 @@ type actView struct {
 	Act                  *act
 	Cannot               *cannot   // why Act cannot
 	Earlier              *backView // what an undo brings back
+	Undo                 *undoView // of the whole app, on the page of a service
 	Path                 string
 	Command              string
 	Reason, For, To      string
@@ -65,6 +66,35 @@ type actView struct {
 
 // cannot is an act that cannot be done now.
 type cannot struct{ Verb, Why, Hint string }
+
+// undoView leads from a service to the undo of its app: people look for it there.
+type undoView struct {
+	App, Path string
+	Commit    ring.SHA
+	Subject   string
+}
+
+// undoOfApp says what an undo of the whole app brings back, or why it cannot be now.
+func (v *actView) undoOfApp(ctx context.Context, a *asking) error {
+	all, err := a.answers.Acts(ctx, api.ActsQuery{App: v.App})
+	if errors.Is(err, api.ErrNotFound) {
+		return nil // it is of an earlier release
+	}
+	for i := range all {
+		now := &all[i]
+		switch {
+		case now.Verb != "undo":
+		case now.Why != "":
+			v.Others = append(v.Others, cannot{"undo " + v.App, now.Why, now.Hint})
+		default:
+			v.Undo = &undoView{App: v.App, Path: pathOf("act", v.App) + "?verb=undo"}
+			if now.Back != nil {
+				v.Undo.Commit, v.Undo.Subject = now.Back.Commit, now.Back.Subject
+			}
+		}
+	}
+	return err
+}
 
 // backView is what an undo brings back.
 type backView struct {
@@ -148,7 +178,10 @@ func actPage(ctx context.Context, a *asking) (*drawn, error) {
 	d := &drawn{template: "act", title: v.Target + " · " + a.status.Host, view: v}
 	verb := a.r.FormValue("verb")
 	if verb == "" {
-		return d, v.now(ctx, a)
+		if err := v.now(ctx, a); err != nil || v.Service == "" {
+			return d, err
+		}
+		return d, v.undoOfApp(ctx, a)
 	}
 	i := slices.IndexFunc(v.Choices, func(x act) bool { return x.Verb == verb })
 	if i < 0 {

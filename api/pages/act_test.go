@@ -36,6 +36,32 @@ func TestAnUndoSaysWhatItBringsBack(t *testing.T) {
 	}
 }
 
+// Who wants the last deploy of a service back looks on its own page: an undo is of the whole app.
+func TestTheUndoOfAnAppIsReachedFromItsServices(t *testing.T) {
+	f := rich()
+	f.acts = []api.ActNow{{Verb: "undo", Back: earlierWeb()}}
+	text := func(path string) string {
+		return strings.Join(strings.Fields(tags.ReplaceAllString(get(t, f.handler(everything), path).Body.String(), " ")), " ")
+	}
+	page := get(t, f.handler(everything), "/act/web/web").Body.String()
+	require.Contains(t, page, `href="/act/web?verb=undo"`)
+	require.Contains(t, text("/act/web/web"), "an undo is of all its services. Back to 69bc92e all: rebuild on the new base image")
+	require.Contains(t, text("/act/web"), "Back to 69bc92e all: rebuild on the new base image")
+	f.acts = []api.ActNow{{Verb: "undo", Why: "no other plan of web has completed on this host"}}
+	require.NotContains(t, get(t, f.handler(everything), "/act/web/web").Body.String(), `href="/act/web?verb=undo"`)
+	require.Contains(t, text("/act/web/web"), "undo web no other plan of web has completed on this host")
+}
+
+func TestARowOfThePlanSaysAFieldOnce(t *testing.T) {
+	fields := []ring.FieldChange{{Field: "env GREETING"}, {Field: "image a -> b"}}
+	for reason, want := range map[string]string{
+		"env GREETING, image a -> b": "", "env GREETING, image a -> b; from the next run on": "from the next run on",
+		"service vpn": "service vpn", "env GREETINGS": "env GREETINGS", "": "",
+	} {
+		require.Equal(t, want, beyondFields(reason, fields), reason)
+	}
+}
+
 // A page offers what can be done now, and says of the rest why not.
 func TestOnlyActsThatCanBeDoneAreOffered(t *testing.T) {
 	f := rich()

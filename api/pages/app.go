@@ -30,6 +30,7 @@ func appPage(ctx context.Context, a *asking) (*drawn, error) {
 		return nil, err
 	}
 	v := &appPageView{AppView: a.app(app), Name: app.Name, Source: src.Name, Powers: app.Powers, Notes: app.Notes}
+	v.AppView.Signer = a.signedBy(ctx, app.Commit).signer
 	for i := range commits {
 		v.Commits = append(v.Commits, a.commitRow(&commits[i]))
 	}

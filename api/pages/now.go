@@ -75,6 +75,9 @@ type appView struct {
 	Overrides []overrideView
 	Services  []*serviceView
 	Acts      bool
+	// Signer is whose Commit is; "" where nobody knows. Ran are the commits that its services run.
+	Signer string
+	Ran    []runsView
 }
 
 type overrideView struct {
@@ -128,6 +131,7 @@ func nowPage(ctx context.Context, a *asking) (*drawn, error) {
 	for i := range st.Sources {
 		s := a.source(&st.Sources[i], count > foldFrom)
 		s.Runs = a.runsBeside(ctx, &st.Sources[i])
+		a.sign(ctx, s)
 		v.Sources = append(v.Sources, s)
 		marks = append(marks, s.Mark)
 		for _, app := range s.Apps {
@@ -179,6 +183,33 @@ func (a *asking) runsBeside(ctx context.Context, src *ring.SourceStatus) []runsV
 		}
 	}
 	return out
+}
+
+// sign says who signed what each app of a source has in force, and what the well ones run. Of
+// commits that nobody knows yet only some are looked up at once: the next page has the others.
+func (a *asking) sign(ctx context.Context, s *sourceView) {
+	lookups := 0
+	signer := func(c ring.SHA) string {
+		if c == s.Commit {
+			return s.Signer
+		}
+		of, known := a.h.signers.known(c, a.clock.now)
+		if !known && lookups < commitsBeside {
+			lookups++
+			of = a.signedBy(ctx, c)
+		}
+		return of.signer
+	}
+	for _, app := range s.Apps {
+		app.Signer = signer(app.Commit)
+	}
+	for _, app := range s.Well {
+		for _, sv := range app.Services {
+			if sv.Commit != "" && len(app.Ran) < commitsBeside && !slices.ContainsFunc(app.Ran, func(r runsView) bool { return r.Commit == sv.Commit }) {
+				app.Ran = append(app.Ran, runsView{Commit: sv.Commit, Signer: signer(sv.Commit)})
+			}
+		}
+	}
 }
 
 // titleOf is what a tab says: how many things are wrong comes first.

@@ -145,11 +145,24 @@ func (p *planned) app(c *ring.AppChanges) {
 			f.Values = nil
 			out.Fields = append(out.Fields, f)
 		}
+		out.Reason = beyondFields(out.Reason, out.Fields)
 		app.Services = append(app.Services, out)
 	}
 	if len(app.Services) > 0 || len(app.Notes) > 0 {
 		p.Apps = append(p.Apps, app)
 	}
+}
+
+// beyondFields is what a reason says besides the fields that stand below it.
+func beyondFields(reason string, fields []ring.FieldChange) string {
+	for _, f := range fields {
+		rest, begins := strings.CutPrefix(reason, f.Field)
+		if !begins || rest != "" && !strings.HasPrefix(rest, ", ") && !strings.HasPrefix(rest, "; ") {
+			return reason
+		}
+		reason = strings.TrimLeft(rest, ",; ")
+	}
+	return reason
 }
 
 // decisionSays is what the policy says of one power.

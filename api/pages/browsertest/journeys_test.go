@@ -35,7 +35,7 @@ var journeys = map[string]func(t *testing.T, s *site, b *tab){
 		b.visit("/logs/web/web").press("search").fill("q", "/item/7 ").press("Search").reads("GET /item/7 200").until("nothing else", `[...document.querySelectorAll('#log li')].every(e => e.innerText.includes('/item/7 '))`)
 	},
 	"hold an app": func(t *testing.T, s *site, b *tab) {
-		b.visit("/app/api").press("act…").press("hold…").reads("What will happen").fill("for", "30m").fill("reason", "a look").press("hold api").reads("Done")
+		b.visit("/app/api").press("act on the app…").press("hold…").reads("What will happen").fill("for", "30m").fill("reason", "a look").press("hold api").reads("Done")
 		require.Equal(t, []string{"hold api/ 30m: a look"}, s.w.acts())
 	},
 	"an act without a reason is not done": func(t *testing.T, s *site, b *tab) {

@@ -50,7 +50,7 @@ type world struct {
 func newWorld() *world {
 	w := &world{now: time.Now().UTC().Truncate(time.Second), appended: make(chan struct{}), seen: map[string]ring.Explained{}}
 	w.status = ring.Status{
-		Host: "edge-1", Gitring: "0.1.0", At: w.now, Policy: "9f86d081884c",
+		Host: "edge-1", Gitring: "0.1.0", At: w.now, Policy: "9f86d081884c", Doctor: "1 check fails",
 		Sources: []ring.SourceStatus{w.prod(), w.billing(), w.lab()},
 		Overrides: []ring.Override{
 			{Kind: string(ring.OverrideHold), Target: "db", Actor: "root", Reason: "moving the disk", Since: w.ago(26 * time.Minute), Until: w.in(34 * time.Minute)},
