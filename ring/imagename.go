@@ -82,11 +82,32 @@ func (n ImageName) AtLinkLocal() bool {
 // IsLinkLocal reports whether an address is of this link alone, or is the one address
 // beyond it where a cloud answers for a host's credentials.
 func IsLinkLocal(a netip.Addr) bool {
-	a = a.Unmap()
-	return a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || cloudMetadata.Contains(a.WithZone(""))
+	a = a.WithZone("").Unmap()
+	if v4, ok := translatedTo(a); ok {
+		a = v4
+	}
+	return a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || cloudMetadata.Contains(a)
 }
 
-var cloudMetadata = netip.MustParsePrefix("fd00:ec2::/32")
+var (
+	cloudMetadata = netip.MustParsePrefix("fd00:ec2::/32")
+	// An address of IPv4 inside one of IPv6, to which a gateway sends it on.
+	nat64, compatible, sixToFour = netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("::/96"), netip.MustParsePrefix("2002::/16")
+)
+
+// translatedTo is the address of IPv4 that one of IPv6 stands for, where it does.
+func translatedTo(a netip.Addr) (netip.Addr, bool) {
+	b := a.As16()
+	switch {
+	case !a.Is6():
+		return a, false
+	case nat64.Contains(a), compatible.Contains(a):
+		return netip.AddrFrom4([4]byte(b[12:])), true
+	case sixToFour.Contains(a):
+		return netip.AddrFrom4([4]byte(b[2:6])), true
+	}
+	return a, false
+}
 
 // isNumber reports whether the last part of a host's name is a number, which no name of the
 // world ends in, and of which resolvers make addresses.

@@ -58,10 +58,11 @@ func TestARegistryAtALinkLocalAddressIsKnownInEachSpelling(t *testing.T) {
 	for _, image := range []string{
 		"169.254.169.254/a", "169.254.169.254:80/a", "[fe80::1]:5000/a", "[::ffff:169.254.169.254]:80/a", "[fd00:ec2::254]/a",
 		"2852039166:80/a", "0xa9fea9fe:80/a", "0xA9.254.169.254/a", "169.254.43518:80/a", "0251.0376.0251.0376:80/a",
+		"[::ffff:a9fe:a9fe]/a", "[::169.254.169.254]/a", "[64:ff9b::a9fe:a9fe]:443/a", "[2002:a9fe:a9fe::]/a", "[::FFFF:169.254.169.254]:5000/a", "169.254.169.254./a", "169.16689662/a", "0xa9.0xfe.0xa9.0xfe/a", "[fe80::1%25eth0]/a",
 	} {
 		require.True(t, ParseImage(image).AtLinkLocal(), image)
 	}
-	for _, image := range []string{"nginx", "10.0.0.1:5000/a", "localhost:5000/a", "[::1]:5000/a", "ghcr.io/a/b", "r2:5000/a", "127.0.0.1:5000/a"} {
+	for _, image := range []string{"nginx", "10.0.0.1:5000/a", "localhost:5000/a", "[::1]:5000/a", "ghcr.io/a/b", "r2:5000/a", "127.0.0.1:5000/a", "[64:ff9b::808:808]/a", "[2002:808:808::]/a", "[2001:db8::1]:5000/a"} {
 		require.False(t, ParseImage(image).AtLinkLocal(), image)
 	}
 }

@@ -66,7 +66,7 @@ func (e engineOf) ReadLogs(ctx context.Context, id string, follow bool, tail int
 }
 
 func (r *rig) options() Options {
-	return Options{Host: r.Host, ContentDir: r.Content, DataRoot: r.Data, Poke: func(id string) {
+	return Options{Host: r.Host, ContentDir: r.Content, DataRoot: r.Data, Lookup: noNames, Poke: func(id string) {
 		select {
 		case r.Poked <- id:
 		default:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -41,6 +42,8 @@ type Options struct {
 	// DockerConfig is the file with registry credentials, or its folder; "" is
 	// no credentials.
 	DockerConfig string
+	// Lookup is what a host's name leads to; nil asks the resolver of this host.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Helpers are credential helpers by patterns of registries. They come before the file.
 	Helpers map[string]string
 	// SeedDir is where it is written down what was last written into seeded

@@ -144,7 +144,7 @@ func (d *Docker) judgeByIndex(ctx context.Context, e engine, q asking, i image.I
 
 func (d *Docker) fetch(ctx context.Context, e engine, q asking) error {
 	cannot := "cannot pull image " + q.Image
-	if err := d.open(cannot, q.name); err != nil {
+	if err := d.open(ctx, cannot, q.name); err != nil {
 		return err
 	}
 	auth, err := d.credentials(ctx, q.name)

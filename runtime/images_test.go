@@ -1,12 +1,18 @@
 package runtime
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -16,6 +22,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
@@ -325,4 +334,82 @@ func TestEngineTellsOfPullsAndAsksOnce(t *testing.T) {
 	}
 	wg.Wait()
 	require.Equal(t, before+1, r.Calls()["GET /distribution/{id}/json"])
+}
+
+// A name that leads to this link alone is not handed to the engine, in whichever form the
+// address comes. One that nobody here knows is the engine's to know.
+func TestTheEngineIsNotSentToALinkLocalAddressByAName(t *testing.T) {
+	leads := map[string]string{"meta.example": "169.254.169.254", "mapped.example": "::ffff:169.254.169.254", "nat.example": "64:ff9b::a9fe:a9fe", "aws.example": "fd00:ec2::254", "fine.example": "203.0.113.1"}
+	f := newFake(Options{Host: "edge-1", Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+		at, ok := leads[host]
+		if !ok {
+			return nil, errors.New("no such host")
+		}
+		return []netip.Addr{netip.MustParseAddr("203.0.113.2"), netip.MustParseAddr(at)}, nil
+	}})
+	for _, host := range []string{"meta.example", "meta.example:8080", "META.example", "mapped.example", "nat.example:443", "aws.example"} {
+		for _, a := range []ring.Action{resolving(strings.ToLower(host) + "/a:1"), pulling1(strings.ToLower(host) + "/a:1@sha256:" + strings.Repeat("a", 64))} {
+			_, err := f.Do(t.Context(), a)
+			require.ErrorContains(t, err, "leads to the link-local address", host)
+		}
+	}
+	for _, host := range []string{"fine.example", "unknown.example"} {
+		_, err := f.Do(t.Context(), pulling1(host+"/a:1@sha256:"+strings.Repeat("a", 64)))
+		if err != nil {
+			require.NotContains(t, err.Error(), "link-local")
+		}
+	}
+}
+
+// A registry that answers other bytes for a digest, now and then and while many ask, has no
+// other image come to the host: each pull has the digest that was asked for, or has failed.
+func TestEngineOtherBytesForADigestNeverRun(t *testing.T) {
+	t.Parallel()
+	r, reg := realRig(t), newRegistry(t, "127.0.0.1", false, false)
+	good, _ := reg.image("good", goruntime.GOARCH, "good")
+	reg.image("evil", goruntime.GOARCH, "evil")
+	res, err := http.Get("http://" + reg.at + "/v2/app/manifests/evil")
+	require.NoError(t, err)
+	evil, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	var asked, swapped atomic.Int64
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: reg.at})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if !strings.HasSuffix(q.URL.Path, "/manifests/"+good) || asked.Add(1)%3 == 0 {
+			proxy.ServeHTTP(w, q)
+			return
+		}
+		swapped.Add(1)
+		w.Header().Set("Content-Type", kindImage)
+		w.Header().Set("Docker-Content-Digest", good)
+		w.Header().Set("Content-Length", fmt.Sprint(len(evil)))
+		_, _ = w.Write(evil)
+	}))
+	t.Cleanup(s.Close)
+	pin := strings.TrimPrefix(s.URL, "http://") + "/app@" + good
+	c, err := client.NewClientWithOpts(client.WithHost(engineURL()), client.WithAPIVersionNegotiation())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	var pulls sync.WaitGroup
+	var came atomic.Int64
+	for range 12 {
+		pulls.Go(func() {
+			done, err := r.Do(t.Context(), pulling1(pin))
+			if err != nil {
+				return
+			}
+			came.Add(1)
+			i, err := c.ImageInspect(t.Context(), pin)
+			if err != nil || i.Config.Labels["text"] != "good" {
+				t.Errorf("%v: %+v, %v", done, i.Config, err)
+			}
+		})
+	}
+	pulls.Wait()
+	require.Positive(t, swapped.Load())
+	t.Logf("%d answers were of another image, %d pulls of 12 came", swapped.Load(), came.Load())
+	list, err := c.ImageList(t.Context(), image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "text=evil"))})
+	require.NoError(t, err)
+	require.Empty(t, list)
 }

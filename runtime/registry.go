@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,13 +70,47 @@ func (r *registries) wait(domain string, now time.Time) time.Duration {
 }
 
 // open is an error while a registry wants no request; in the same words as the
-// first one, so that it is told once.
-func (d *Docker) open(cannot string, name reference.Named) error {
+// first one, so that it is told once. And where its name leads to this link alone.
+func (d *Docker) open(ctx context.Context, cannot string, name reference.Named) error {
 	domain := reference.Domain(name)
 	if wait := d.registries.wait(domain, d.opts.Now()); wait > 0 {
 		return limited(cannot, domain, wait)
 	}
+	if a := d.linkLocal(ctx, domain); a.IsValid() {
+		return &ring.EngineError{Cause: ring.CauseImagePull, Err: fmt.Errorf("%s: registry %s leads to the link-local address %s", cannot, domain, a)}
+	}
 	return nil
+}
+
+// lookupWithin is how long a name may take to be looked up.
+const lookupWithin = 2 * time.Second
+
+// linkLocal is a link-local address that a registry's name leads to on this host; zero where
+// none does, or the name is not known here. The engine asks by itself and looks the name up
+// once more, so this holds off a name that always leads there, and none that changes.
+func (d *Docker) linkLocal(ctx context.Context, domain string) netip.Addr {
+	host := domain
+	if h, _, err := net.SplitHostPort(domain); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	ctx, cancel := context.WithTimeout(ctx, lookupWithin)
+	defer cancel()
+	lookup := d.opts.Lookup
+	if lookup == nil {
+		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	all, err := lookup(ctx, host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	i := slices.IndexFunc(all, ring.IsLinkLocal)
+	if i < 0 {
+		return netip.Addr{}
+	}
+	return all[i].Unmap()
 }
 
 func limited(cannot, domain string, wait time.Duration) error {
@@ -99,7 +136,7 @@ func Fixed(image string) bool {
 // askRegistry has the engine ask, by its own network, mirrors and certificates.
 func (d *Docker) askRegistry(ctx context.Context, e engine, name reference.Named) (answer, error) {
 	cannot := "cannot resolve image " + reference.FamiliarString(name)
-	if err := d.open(cannot, name); err != nil {
+	if err := d.open(ctx, cannot, name); err != nil {
 		return answer{}, err
 	}
 	if isPodman(e) {

@@ -99,7 +99,7 @@ func (d *Docker) verifyByKeys(ctx context.Context, a ring.Action, rule *imagesig
 	if ring.ParseImage(a.Image).AtLinkLocal() { // no policy lets it come to this
 		return ring.Done{}, &ring.EngineError{Permanent: true, Err: fmt.Errorf("%s: registry %s is at a link-local address", cannot, domain)}
 	}
-	if err := d.open(cannot, name); err != nil {
+	if err := d.open(ctx, cannot, name); err != nil {
 		return ring.Done{}, err
 	}
 	creds, err := d.login(ctx, name)
