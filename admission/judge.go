@@ -234,6 +234,7 @@ func (j Judge) judgeApps(apps []ring.App, w *policy.Whose) []appJudged {
 		if unbuilt != nil {
 			out[i].refusals = []*ring.Refusal{unbuilt}
 		}
+		out[i].refusals = append(out[i].refusals, notByEngine(a)...)
 	}
 	return out
 }
@@ -268,7 +269,15 @@ func (j Judge) Denies(a *ring.App) bool {
 func (j Judge) refuses(a *ring.App, others policy.Others) bool {
 	found, unbuilt := j.Findings(a, others)
 	refusals, _ := sentences(a, found)
-	return unbuilt != nil || len(refusals) > 0
+	return unbuilt != nil || len(refusals) > 0 || len(notByEngine(a)) > 0
+}
+
+// notByEngine refuses what the engine of an app that was read for a swarm cannot carry.
+func notByEngine(a *ring.App) []*ring.Refusal {
+	if !slices.ContainsFunc(a.Services, func(s ring.Service) bool { return s.Spec.Cluster != nil }) {
+		return nil
+	}
+	return runtime.NotBySwarm(a)
 }
 
 // draftFindings judge what an app with faults says. What the policy would refuse for

@@ -57,6 +57,9 @@ func (k *keyCheck) judge(pattern string) bool {
 		}
 		return true
 	}
+	if c.ignored != "" && k.onSwarm() && slices.Contains(swarmCarries, pattern) {
+		return false
+	}
 	if c.ignored != "" {
 		if !k.key.val.asksNothing() {
 			k.note("%s %s", k.name(), c.ignored)
@@ -259,7 +262,14 @@ func extraHostNames(k *keyCheck) {
 }
 
 func deployMode(k *keyCheck) {
-	if m := k.text(); m != "" && m != "replicated" {
+	m := k.text()
+	if k.onSwarm() {
+		if m != "" && m != "replicated" && m != "global" {
+			k.refuse("%s is not carried out by this release", "write replicated, or leave it out", head(m))
+		}
+		return
+	}
+	if m != "" && m != "replicated" {
 		k.note("%s %s %s: deploy.replicas says how many run", k.name(), head(m), swarmOnly)
 	}
 }

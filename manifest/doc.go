@@ -49,6 +49,7 @@
 //	compose     one of them
 //	schema      which keys there are
 //	class       what is done with each
+//	swarm       what a swarm carries out beside
 //	check       keys that are decided by their value
 //	number      numbers that compose-go reads otherwise
 //	include     files that take in others

@@ -63,7 +63,9 @@ type Settings struct {
 	// Unplaced says that files with values lie in memory, and that nothing places them there
 	// before the engine starts its containers.
 	Unplaced bool
-	Limits   Limits
+	// Swarm says that the engine is a swarm: services are placed by it, and have no front.
+	Swarm  bool
+	Limits Limits
 
 	// ran is told, in tests, of each run of compose-go: over how many services.
 	ran func(services int)

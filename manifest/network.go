@@ -95,6 +95,9 @@ func (b *builderOf) network(key string, n types.NetworkConfig) ring.Network {
 		Name: unless(ring.NetworkName(b.name, key), n.Name), DriverOpts: options(n.DriverOpts),
 		IPAMDriver: unless("default", n.Ipam.Driver), IPAMOptions: options(n.Ipam.Options),
 	}
+	if b.settings.Swarm {
+		to.Driver = unless("overlay", to.Driver)
+	}
 	if n.EnableIPv6 != nil {
 		to.IPv6 = *n.EnableIPv6
 	}
@@ -193,7 +196,7 @@ func ipv4Off(k *keyCheck) {
 }
 
 func networkDriver(k *keyCheck) {
-	if k.text() == "overlay" {
+	if k.text() == "overlay" && !k.onSwarm() {
 		k.refuse("overlay is Swarm's", "remove it, or join an overlay network that is there with external: true")
 	}
 }

@@ -32,7 +32,11 @@ func (b *builderOf) ports(c types.ServiceConfig) []ring.Port {
 			b.bad(b.portPlace(c.Name, host), "write a port from 1 to 65535", "services.%s.ports: %q is no host port", c.Name, head(host))
 			continue
 		}
-		out = append(out, ring.Port{HostIP: p.HostIP, HostPort: host, Container: int(p.Target), Protocol: or2(strings.ToLower(p.Protocol), "tcp")})
+		port := ring.Port{HostIP: p.HostIP, HostPort: host, Container: int(p.Target), Protocol: or2(strings.ToLower(p.Protocol), "tcp")}
+		if b.settings.Swarm {
+			port.Mode = or2(p.Mode, ring.PortIngress)
+		}
+		out = append(out, port)
 	}
 	sort.Slice(out, func(i, j int) bool { return portKey(out[i]) < portKey(out[j]) })
 	return slices.Compact(out)
@@ -80,7 +84,7 @@ func (b *builderOf) checkHostPorts(app ring.App, routes map[string]*ring.Route) 
 			}
 			at := b.portPlace(s.Name, p.HostPort)
 			// One in another's network publishes nothing, which is told.
-			if s.Replicas > 1 && s.Spec.NetworkOf == "" && routes[s.Name] == nil && !b.publishLost(s.Name) {
+			if !b.settings.Swarm && s.Replicas > 1 && s.Spec.NetworkOf == "" && routes[s.Name] == nil && !b.publishLost(s.Name) {
 				hint := "run one replica, or leave the host port out"
 				if b.extras[s.Name].route.publish == ring.PublishDirect {
 					hint = "remove publish: direct, and a front publishes it; or run one replica"

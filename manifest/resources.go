@@ -47,7 +47,7 @@ func (b *builderOf) deployed(c types.ServiceConfig, r *ring.Resources, pids *int
 	if l := c.Deploy.Resources.Reservations; l != nil {
 		b.sameAs(c.Name, "mem_reservation", "reservations.memory", &r.MemoryReservation, int64(l.MemoryBytes))
 		if l.NanoCPUs != 0 {
-			b.note("%s: deploy.resources.reservations.cpus is not used: on one engine nothing can reserve a CPU", c.Name)
+			b.noteOff("%s: deploy.resources.reservations.cpus is not used: on one engine nothing can reserve a CPU", c.Name)
 		}
 	}
 }

@@ -236,6 +236,8 @@ func (f *fronting) wanted() *ring.Route {
 		return nil
 	case f.said.publish == ring.PublishFront:
 		return f.explicit()
+	case f.settings.Swarm: // what is asked is refused there; what nobody asked is not made
+		return nil
 	case f.s.Replicas > 1 && f.fixedPort("") != "":
 		because = fmt.Sprintf("%s: gets a front, because %d replicas cannot publish host port %s", f.s.Name, f.s.Replicas, f.fixedPort(""))
 	case !f.hostAsks():

@@ -29,6 +29,9 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	s.Checks = b.checks(c, s, x)
 	s.Rollout = b.rollout(c, s.Spec.Healthcheck, x)
 	s.Reload = b.reload(c, &s, x)
+	if b.settings.Swarm {
+		b.onSwarm(c, &s)
+	}
 	s.Written = ring.WrittenHash(s.Spec)
 	s.Composed = b.composed(c, &s)
 	s.Places = b.places(c.Name)

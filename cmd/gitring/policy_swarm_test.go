@@ -104,3 +104,27 @@ volumes: {data: {}}
 	found, _ = j.Findings(&app, w.Of(policy.HolderOf(&app)))
 	require.True(t, slices.ContainsFunc(found, func(f policy.Finding) bool { return f.Rule == "hardened.swarm" && f.Verdict == policy.Deny }), "it cannot be judged: %+v", found)
 }
+
+// What a swarm cannot carry is refused with the plan, at its line, before anything is touched.
+func TestWhatASwarmCannotCarryIsRefusedAtItsLine(t *testing.T) {
+	const file = `services:
+  web:
+    image: nginx:1.27
+    volumes: ["data:/data"]
+    privileged: true
+  fine:
+    image: nginx:1.27
+volumes: {data: {}}
+`
+	j := admission.Anywhere(policy.Owner)
+	plan, refusals := j.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: treeOf(map[string]string{"web/compose.yaml": file, "other/compose.yaml": "services: {web: {image: nginx}}\n"})},
+		manifest.Settings{Source: "prod", Host: "edge-1", Swarm: true})
+	got := map[ring.Code]int{}
+	for _, r := range refusals {
+		require.Equal(t, "web", r.App)
+		got[r.Code] = r.Line
+	}
+	require.Equal(t, map[ring.Code]int{ring.VolumeNotPinned: 4, ring.Unsupported: 5}, got)
+	require.Len(t, plan.Apps, 1, "its neighbour goes on")
+	require.Equal(t, "other", plan.Apps[0].Name)
+}

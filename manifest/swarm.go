@@ -1,0 +1,67 @@
+package manifest
+
+import (
+	"math"
+	"slices"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/gitring/gitring/ring"
+)
+
+// swarmCarries are keys that mean nothing on one engine, and that a swarm carries out.
+var swarmCarries = []string{"services.*.deploy.labels", "services.*.deploy.endpoint_mode", "services.*.deploy.placement"}
+
+// onSwarm reports whether the plan is for a swarm.
+func (k *keyCheck) onSwarm() bool { return k.read != nil && k.read.settings.Swarm }
+
+// noteOff is a note on what one engine does not do, and a swarm does.
+func (b *builderOf) noteOff(says string, args ...any) {
+	if !b.settings.Swarm {
+		b.note(says, args...)
+	}
+}
+
+// onSwarm says what a swarm is told of a service besides what its tasks run. What it cannot
+// carry is refused where all of the service is known: runtime.NotBySwarm.
+func (b *builderOf) onSwarm(c types.ServiceConfig, s *ring.Service) {
+	to := &ring.ClusterSpec{Restart: s.Restart}
+	if d := c.Deploy; d != nil {
+		to.Global = d.Mode == "global"
+		to.Endpoint = unless("vip", d.EndpointMode)
+		to.Labels = labels(d.Labels)
+		to.Constraints = filled(d.Placement.Constraints)
+		for _, p := range d.Placement.Preferences {
+			to.Spread = append(to.Spread, p.Spread)
+		}
+		to.PerNode = int(min(d.Placement.MaxReplicas, math.MaxInt32))
+		if r := d.Resources.Reservations; r != nil {
+			to.ReservedCPUs = nanos(r.NanoCPUs.Value())
+			if len(r.GenericResources) > 0 {
+				b.faults.add(ring.Unsupported, b.place("services", c.Name, "deploy", "resources", "reservations", "generic_resources"), "use deploy.placement.constraints with labels of nodes",
+					"services.%s.deploy.resources.reservations.generic_resources is not carried out by this release", c.Name)
+			}
+		}
+	}
+	s.Spec.Cluster = to
+	s.Spec.Mounts = slices.Clone(s.Spec.Mounts)
+	for i := range s.Spec.Mounts {
+		m := &s.Spec.Mounts[i]
+		sealed := func(f ring.ContentFile) bool { return f.Sealed }
+		m.Secret = m.Kind == ring.MountContent && slices.ContainsFunc(b.contents[m.Source].Files, sealed)
+	}
+	b.checkOfNodes(s)
+}
+
+// checkOfNodes makes a command that gitring would run the service's HEALTHCHECK: each node runs
+// that by itself. A second check, or one of another kind, stays, and is refused.
+func (b *builderOf) checkOfNodes(s *ring.Service) {
+	if s.Spec.Healthcheck != nil || len(s.Checks) != 1 || len(s.Checks[0].Exec) == 0 {
+		return
+	}
+	check := s.Checks[0]
+	s.Spec.Healthcheck = &ring.Healthcheck{
+		Test: append([]string{"CMD"}, check.Exec...), Interval: check.Interval, Timeout: check.Timeout, Retries: check.Failures,
+	}
+	s.Checks = []ring.Check{engineCheck()}
+	b.note("%s: check %s is its healthcheck, which each node asks", s.Name, check.Name)
+}
