@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -81,12 +80,8 @@ func TestTLSPassesThroughUntilTheDeadline(t *testing.T) {
 	b := newBench(t, ring.CarryAuto)
 	cert := certificate(t)
 	for _, name := range []string{"old", "new"} {
-		s := &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, name)
-		})}
 		l := tls.NewListener(b.listen(name), &tls.Config{Certificates: []tls.Certificate{cert}})
-		go func() { _ = s.Serve(l) }()
-		t.Cleanup(func() { _ = s.Close() })
+		serveOn(t, l, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, name) })
 	}
 	roots := x509.NewCertPool()
 	leaf, err := x509.ParseCertificate(cert.Certificate[0])

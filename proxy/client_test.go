@@ -97,7 +97,7 @@ func TestProxiesOfOtherReleasesAreSpokenTo(t *testing.T) {
 			l, err := net.Listen("unix", filepath.Join(c.fronts, ring.FrontID(at.Name), "run", ring.FrontSocket))
 			require.NoError(t, err)
 			var told map[string]any
-			front := &http.Server{ReadHeaderTimeout: wait, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			serveOn(t, l, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodPut {
 					told = nil
 					if err := json.NewDecoder(r.Body).Decode(&told); err != nil {
@@ -105,9 +105,7 @@ func TestProxiesOfOtherReleasesAreSpokenTo(t *testing.T) {
 					}
 				}
 				_, _ = io.WriteString(w, said)
-			})}
-			go func() { _ = front.Serve(l) }()
-			t.Cleanup(func() { _ = front.Close() })
+			})
 			table := ring.FrontTable{Generation: 7, Service: "app/web", Ports: []ring.FrontPort{{Port: 80, Carry: "auto"}}, Instances: []ring.FrontInstance{{Name: "one", State: ring.FrontActive}}}
 			s, err := c.Route(t.Context(), at, table)
 			require.NoError(t, err)

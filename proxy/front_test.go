@@ -23,9 +23,6 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// wait bounds what a test waits for, on however busy a machine.
-const wait = 60 * time.Second
-
 // bench is a front of a test: it listens on 127.0.0.1, its instances on 127.0.1.x at the same
 // port, and DNS is a map.
 type bench struct {
@@ -96,15 +93,6 @@ func newBenchWith(t *testing.T, carry string, l limits) *bench {
 	return b
 }
 
-// shortDir is a folder whose path is short enough for sockets.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "f")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 func (b *bench) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	if c := b.stuck.Load(); c != nil {
 		<-*c
@@ -143,13 +131,7 @@ func (b *bench) listen(name string) net.Listener {
 // serve runs an instance that speaks HTTP/1.1 and h2c.
 func (b *bench) serve(name string, h http.HandlerFunc) *http.Server {
 	b.t.Helper()
-	s := &http.Server{Handler: h, Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0)}
-	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetUnencryptedHTTP2(true)
-	l := b.listen(name)
-	go func() { _ = s.Serve(l) }()
-	b.t.Cleanup(func() { _ = s.Close() })
-	return s
+	return serveOn(b.t, b.listen(name), h)
 }
 
 // says is an instance that answers with its name.
@@ -280,10 +262,7 @@ func TestTheFirstInstanceThatAnswersGetsRequestsAtOnce(t *testing.T) {
 		require.Equal(t, 503, status)
 	}
 	for _, first := range []string{"d", "a", "g"} {
-		l, err := net.Listen("tcp", at[first])
-		require.NoError(t, err)
-		s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: wait}
-		go func() { _ = s.Serve(l) }()
+		s := serveAt(t, at[first], answered)
 		answered := 0
 		for range len(names) {
 			if status, _ := b.get(c, "/"); status == 200 {

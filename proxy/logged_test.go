@@ -1,35 +1,15 @@
 package proxy
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
 )
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu  sync.Mutex // guards what follows
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 func TestALogOfErrorsHasNoQueryAndNoHeader(t *testing.T) {
 	b := newBench(t, ring.CarryHTTP)
@@ -51,7 +31,7 @@ func TestALogOfErrorsHasNoQueryAndNoHeader(t *testing.T) {
 	answer("garbled", "HTTP/1.1 200 OK\r\nSet-Cookie hidden=answer\r\n\r\n")
 	answer("nonsense", "hidden=status\r\n\r\n")
 	b.says("good")
-	log := &lines{}
+	log := &lockedBuffer{}
 	b.f.Log.SetOutput(log)
 	ask := func(instance string, want int) {
 		b.route(instance)

@@ -4,7 +4,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -74,23 +73,6 @@ type house struct {
 	table ring.FrontTable
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 const instanceAddr = "127.0.3.1"
 
 func newHouse(t *testing.T, carry string, h http.HandlerFunc) *house {
@@ -102,11 +84,7 @@ func newHouse(t *testing.T, carry string, h http.HandlerFunc) *house {
 	l, err := net.Listen("tcp", instanceAddr+":0")
 	require.NoError(t, err)
 	s.port = l.Addr().(*net.TCPAddr).Port
-	server := &http.Server{Handler: h, Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0)}
-	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetUnencryptedHTTP2(true)
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close() })
+	serveOn(t, l, h)
 	s.table = ring.FrontTable{
 		Service: "app/web", Ports: []ring.FrontPort{{Port: s.port, Carry: carry}}, Forwarded: true,
 		Instances: []ring.FrontInstance{{Name: instanceAddr, State: ring.FrontActive}},
@@ -587,7 +565,7 @@ func TestAProxyThatEndsAgainAndAgainIsStartedMoreAndMoreSeldom(t *testing.T) {
 			_, wait, _ := strings.Cut(strings.TrimSpace(line), "again_in=")
 			out = append(out, wait)
 		}
-		said.b.Reset()
+		said = lockedBuffer{}
 		return out
 	}
 	require.Equal(t, []string{"0s", "1s", "2s", "4s", "8s", "10s", "10s", "10s"}, waits(8))

@@ -277,11 +277,7 @@ func TestAddressesAreThoseOfTheEnginesDNS(t *testing.T) {
 	closeIdle := func() { b.f.members["one"].ways.closeIdle() }
 	require.Equal(t, 200, status())
 	const far = "127.0.9.9" // somebody answers there
-	l, err := net.Listen("tcp", net.JoinHostPort(far, fmt.Sprint(b.port)))
-	require.NoError(t, err)
-	stranger := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: wait}
-	go func() { _ = stranger.Serve(l) }()
-	t.Cleanup(func() { _ = stranger.Close() })
+	serveAt(t, net.JoinHostPort(far, fmt.Sprint(b.port)), answered)
 	set(far)
 	closeIdle()
 	require.Equal(t, 200, status(), "as long as it is in a network of the front")
@@ -314,7 +310,7 @@ func TestAddressesAreThoseOfTheEnginesDNS(t *testing.T) {
 	b.mu.Lock()
 	delete(b.dns, "one")
 	b.mu.Unlock()
-	_, err = b.f.names.resolve(t.Context(), "other")
+	_, err := b.f.names.resolve(t.Context(), "other")
 	require.Error(t, err)
 }
 
