@@ -153,6 +153,8 @@ func (u *ImagesUpdate) FindUpdates(ctx context.Context) error {
 	variables := map[string][]*namedImage{}
 	for _, i := range images {
 		switch {
+		case isMissing(i.err):
+			u.leave(i, i.err.Error()+"; pull_policy: never says that an image is this host's own, and no registry is asked", false)
 		case i.err != nil:
 			u.leave(i, i.err.Error(), true)
 		case i.env != "":
@@ -172,6 +174,13 @@ func (u *ImagesUpdate) FindUpdates(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return nil
+}
+
+// isMissing reports whether a registry says that everybody lacks an image, such as one that was
+// only built on this host: the run is none the worse for it.
+func isMissing(err error) bool {
+	var m interface{ Missing() bool }
+	return errors.As(err, &m) && m.Missing()
 }
 
 // images are those that the files of HEAD name, by file and line.

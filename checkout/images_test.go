@@ -321,6 +321,25 @@ func TestARegistryThatIsAwayKeepsNoOtherImage(t *testing.T) {
 	}
 }
 
+type noSuchImage struct{ error }
+
+func (noSuchImage) Missing() bool { return true }
+
+// What was only built on this host is no fault of the run, and keeps no other image.
+func TestAnImageThatNoRegistryHasIsLeftWithoutAFailure(t *testing.T) {
+	reg := &fakeRegistries{
+		tags: map[string][]string{"acme/a": {"1.0", "1.1"}},
+		away: map[string]error{"acme/own": noSuchImage{errors.New("cannot list the tags of acme/own: registry docker.io says denied")}},
+	}
+	c := cloneOf(t, map[string]string{"compose.yaml": "services: {a: {image: \"acme/a:1.0\"}, own: {image: \"acme/own:1.0\"}}\n"})
+	u, err := updated(t, c, "", ImageOptions{}, reg)
+	require.NoError(t, err)
+	require.Zero(t, u.Failed())
+	require.Contains(t, committed(t, c, "HEAD", "compose.yaml"), "acme/a:1.1")
+	require.Len(t, u.Result.Left, 1)
+	require.Contains(t, u.Result.Left[0].Reason, "pull_policy: never says that an image is this host's own")
+}
+
 func TestAVariableMovesToWhatAllItsImagesHave(t *testing.T) {
 	reg := &fakeRegistries{tags: map[string][]string{"acme/a": {"1.0", "1.1", "1.2", "1.3"}, "acme/b": {"v1.0", "v1.1", "v1.2"}}}
 	c := cloneOf(t, map[string]string{"compose.yaml": "services: {a: {image: \"acme/a:${V}\"}, b: {image: \"acme/b:v${V}\"}}\n", ".env": "V=1.0\n"})

@@ -163,19 +163,31 @@ func (t *TagReader) ask(ctx context.Context, name reference.Named, cannot string
 		t.mu.Unlock()
 		return nil, limited(cannot, domain, limitedWait)
 	case errors.As(err, &said) && said.status == http.StatusNotFound:
-		return nil, &saysNo{"not found", fmt.Sprintf("%s: registry %s says not found", cannot, domain)}
+		return nil, &saysNo{no: "not found", says: fmt.Sprintf("%s: registry %s says not found", cannot, domain), missing: domain == dockerHub}
 	case errors.As(err, &said) && (said.status == http.StatusUnauthorized || said.status == http.StatusForbidden):
-		return nil, &saysNo{"denied", fmt.Sprintf("%s: registry %s says denied; docker login %s may help", cannot, domain, domain)}
+		anybody := creds.Username == "" && creds.Auth == "" && creds.IdentityToken == "" && creds.RegistryToken == ""
+		return nil, &saysNo{no: "denied", missing: domain == dockerHub && anybody, says: fmt.Sprintf("%s: registry %s says denied; docker login %s may help", cannot, domain, domain)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("%s: registry %s did not answer in time", cannot, domain)
 	}
 	return nil, fmt.Errorf("%s: registry %s: %w", cannot, domain, err)
 }
 
+// dockerHub is the registry of names without one. To whom is not signed in it denies what it does
+// not have.
+const dockerHub = "docker.io"
+
 // saysNo is a registry's no, as in answer.
-type saysNo struct{ no, says string }
+type saysNo struct {
+	no, says string
+	missing  bool
+}
 
 func (e *saysNo) Error() string { return e.says }
+
+// Missing reports whether docker.io has no such image for everybody. A name without a registry may be
+// this host's own; one that names its registry is misspelt, or its registry lost it.
+func (e *saysNo) Missing() bool { return e.missing }
 
 func askFor(ctx context.Context, folder string, h registryHost, creds registry.AuthConfig, repo string, ask func(context.Context, *registryClient) ([]string, error)) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tagsWithin)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -149,6 +150,12 @@ func TestWhatARegistryDeniesOrDoesNotHaveIsSaid(t *testing.T) {
 	ctx := context.Background()
 	_, err := r.Tags(ctx, host+"/acme/web")
 	require.ErrorContains(t, err, "says denied; docker login "+host)
+	missing := func(err error) bool {
+		var m interface{ Missing() bool }
+		return errors.As(err, &m) && m.Missing()
+	}
+	require.False(t, missing(err), "it may be there for others")
+	require.True(t, missing(&saysNo{no: "not found", missing: true}))
 
 	config := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(config, []byte(`{"auths":{"`+host+`":{"auth":"bWU6c2VjcmV0"}}}`), 0o600))
@@ -158,6 +165,7 @@ func TestWhatARegistryDeniesOrDoesNotHaveIsSaid(t *testing.T) {
 	require.Equal(t, []string{"1.0"}, tags)
 	_, err = r.Tags(ctx, host+"/acme/none")
 	require.ErrorContains(t, err, "says not found")
+	require.False(t, missing(err), "who names a registry means it")
 	_, err = r.Tags(ctx, "169.254.169.254/acme/web")
 	require.ErrorContains(t, err, "link-local")
 }
