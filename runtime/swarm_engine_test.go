@@ -28,6 +28,11 @@ func TestSwarmOfOneNode(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may run engines")
 	}
+	for _, program := range []string{"dockerd", "docker", "ip", "unshare", "nsenter"} {
+		if _, err := exec.LookPath(program); err != nil && os.Getenv("GITRING_ENGINE_TESTS") != "1" {
+			t.Skip(program + " is not on this machine")
+		}
+	}
 	t.Parallel()
 	which := "^TestOnSwarmAService"
 	if os.Getenv("GITRING_E2E_LONG") != "" {

@@ -21,8 +21,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The network of the engines. It is in a network namespace of its own: nobody else has it.
 subnet=10.199.77
 
-# hierarchies are the cgroup v1 mounts of this machine; nothing where it has v2 alone.
-hierarchies() { awk '$3 == "cgroup" && $2 ~ "^/sys/fs/cgroup/" { print $2 }' /proc/mounts; }
+# hierarchies are the control group mounts of this machine, of whichever version.
+hierarchies() { awk '$3 ~ "^cgroup2?$" && $2 ~ "^/sys/fs/cgroup" { print $2 }' /proc/mounts; }
 
 # ask is a request to an engine, by its socket.
 ask() {
@@ -46,7 +46,7 @@ node() {
 	mount -t tmpfs tmpfs /run
 	mkdir -p /run/docker "$at/data" "$at/exec"
 	exec dockerd --host "unix://$at/docker.sock" --data-root "$at/data" --exec-root "$at/exec" --pidfile "$at/docker.pid" \
-		--config-file "$at/daemon.json" --cgroup-parent "$cgroup" --userland-proxy=false --log-level "${GITRING_SWARM_LOG:-warn}"
+		--config-file "$at/daemon.json" --exec-opt native.cgroupdriver=cgroupfs --cgroup-parent "$cgroup" --userland-proxy=false --log-level "${GITRING_SWARM_LOG:-warn}"
 }
 
 # begin starts dockerd number n and connects it to the bridge.
