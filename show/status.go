@@ -182,13 +182,13 @@ func nextSays(src ring.SourceStatus, why string) string {
 // nextHeldSays is whose holds or undos the next commit of a source waits for, since when, and what
 // ends them; "" where it waits for something else.
 func nextHeldSays(src *ring.SourceStatus, overrides []ring.Override, now time.Time) string {
-	kind, ends := ring.OverrideHold, "gitring release "
+	kind, ends := ring.OverrideHold, "gitring release %s"
 	switch src.Next.Code {
 	case ring.WhyHeldByPerson:
 	case ring.WhyUndoneByPerson:
 		kind = ring.OverrideUndo
 	case ring.WhyPausedByPerson:
-		kind, ends = ring.OverridePause, "gitring rollout resume "
+		kind, ends = ring.OverridePause, "gitring rollout resume %s"
 	default:
 		return ""
 	}
@@ -196,7 +196,7 @@ func nextHeldSays(src *ring.SourceStatus, overrides []ring.Override, now time.Ti
 	for _, o := range overrides {
 		app, _, _ := strings.Cut(o.Target, "/")
 		if o.Kind == string(kind) && slices.ContainsFunc(src.Apps, func(a ring.AppStatus) bool { return a.Name == app && a.Code == src.Next.Code }) {
-			all = append(all, fmt.Sprintf("waits for the %s of %s by %s, %s; %s%s ends it", o.Kind, o.Target, o.Actor, screen.Age(o.Since, now), ends, o.Target))
+			all = append(all, fmt.Sprintf("waits for the %s of %s by %s, %s; %s ends it", o.Kind, o.Target, o.Actor, screen.Age(o.Since, now), fmt.Sprintf(ends, o.Target)))
 		}
 	}
 	return strings.Join(all, "; ")
