@@ -207,6 +207,8 @@ func (c *tried) add(t *testing.T, name, text string) {
 		c.settings.EnvKey = nil
 	case "<no opener>":
 		c.settings.Secrets = nil
+	case "<swarm>":
+		c.settings.Swarm = true
 	case "<no status>":
 		c.settings.NoStatus = true
 	case "<limits>":
