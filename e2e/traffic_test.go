@@ -424,6 +424,29 @@ func TestUpdatesOfALabelledServiceLoseNoRequest(t *testing.T) {
 	t.Logf("%d updates, %d requests, none lost", updates, all)
 }
 
+// Where no file names a port, the front listens on what the image exposes, as the engine says.
+func TestAFrontListensOnWhatTheImageExposes(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app := h.app("web")
+	exposes := "gitring-e2e-exposes-" + app + ":1"
+	require.NoError(t, h.engine.loadProgram(exposes, program, []string{"app"}, `ENTRYPOINT ["/app"]`, `CMD ["serve"]`, `EXPOSE 8080`))
+	t.Cleanup(func() { h.engine.unload(exposes) })
+	version := func(v string) files {
+		return files{app + "/compose.yaml": h.compose(app, obj{"web": web(v, replicas(2), obj{"image": exposes, "x-gitring": obj{"publish": "front"}}, rollout(obj{"min_ready_time": "200ms"}))})}
+	}
+	first := h.repo.pushed("Version 1", version("1"))
+	h.start()
+	h.synced(first)
+	front := h.one("web-front")
+	load := askAt(net.JoinHostPort(front.address(), "8080"))
+	load.more(h, 5)
+	h.live("Version 2", version("2"))
+	load.lostNone(t, h)
+	require.Positive(t, load.by["2"])
+	require.Equal(t, identities([]*container{front}), identities([]*container{h.one("web-front")}))
+}
+
 func TestAServiceGetsAFrontAndLosesItAgain(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
