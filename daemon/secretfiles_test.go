@@ -320,6 +320,37 @@ func TestAPlanSaysThatAMountedSecretIsAnotherAndNothingOfIt(t *testing.T) {
 	}
 }
 
+// The key of the host may be a credential of systemd: then it lies in no state, and two states
+// with the same one have the same versions.
+func TestTheKeyOfTheHostMayBeACredential(t *testing.T) {
+	keys := newKeyring(t)
+	credential := filepath.Join(t.TempDir(), "host.key")
+	require.NoError(t, os.WriteFile(credential, []byte(strings.Repeat("k", EnvKeySize)), 0o600))
+	tree := fstest.MapFS{
+		"shop/compose.yaml": file(oneSecretCompose),
+		"shop/db.enc.env":   sealedFile(encrypt(t, secrets.Env, "PASSWORD="+canary+"\n", keys.recipient)),
+		"shop/tls.enc":      sealedFile(encrypt(t, secrets.Binary, canary, keys.recipient)),
+	}
+	versions := func(with bool) map[string]string {
+		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+		if with {
+			require.NoError(t, os.Remove(filepath.Join(h.d.cfg.State, "env.key"))) // of its first start
+			h.d.cfg.Secrets.HostKeyFile = credential
+			h.restart()
+		}
+		app := h.app(h.look(older, tree), "shop")
+		if with {
+			require.NoFileExists(t, filepath.Join(h.d.cfg.State, "env.key"))
+		}
+		return writtenOf(app)
+	}
+	first := versions(true)
+	require.Equal(t, first, versions(true))
+	other := versions(false)
+	require.NotEqual(t, first["db"], other["db"])
+	require.Equal(t, first["idle"], other["idle"], "what has no secret is the same everywhere")
+}
+
 func TestAFileThatNoKeyOpensRefusesItsAppAloneAndSaysForWhomItIs(t *testing.T) {
 	keys, other := newKeyring(t), newKeyring(t)
 	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
