@@ -10,7 +10,7 @@ import (
 // How the notes on what is new here begin.
 const (
 	NoRestartNote = "no restart is written, so what ends is started again, which Compose does not do: "
-	PinnedNote    = "pinned to the digest that the tag has now: "
+	PinnedNote    = "pinned to the digest that the tag has when it is looked up: "
 )
 
 // newcomerNotes say of the services that a plan creates, or gives another image, what

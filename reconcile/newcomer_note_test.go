@@ -43,7 +43,7 @@ func TestThePlanSaysWhatNoRestartAndATagMean(t *testing.T) {
 		require.Equal(t, c.Service == "web-front", c.FrontOf == "web", c.Service)
 	}
 	require.Contains(t, says, `no restart is written, so what ends is started again, which Compose does not do: web; write restart: "no"`)
-	require.Contains(t, says, "the tag has now: nginx:latest, postgres:16; a change of the service, gitring refresh shop or pull_policy: always moves it")
+	require.Contains(t, says, "the tag has when it is looked up: nginx:latest, postgres:16; a change of the service, gitring refresh shop or pull_policy: always moves it")
 
 	have := next
 	have.Services = []ring.Service{service("web", "nginx:latest"), service("db", "postgres:15", "restart"), next.Services[2], job, always}

@@ -399,7 +399,7 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 		if !c.Since.IsZero() {
 			says += " since " + screen.Age(c.Since, now)
 		}
-		if refused := p.app.Refusal; conditionTold(sv, &c) || refused != nil && refused.Says == c.Reason {
+		if refused := p.app.Refusal; conditionTold(sv, &c) || refused != nil && refused.Says == c.Reason || p.app.Reason == c.Reason {
 			named = append(named, says)
 			continue
 		}

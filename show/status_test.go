@@ -175,6 +175,22 @@ func TestACommitThatWaitsIsNotNamedTwice(t *testing.T) {
 }
 
 // A commit that cannot come into force is waited for beside the services of the one before.
+// Why an image is not there yet is the sentence of its app, which stands above.
+func TestAnImageThatIsLookedUpIsToldOnce(t *testing.T) {
+	const why = "resolving db:2: cannot resolve image db:2: connection refused; attempt 2"
+	st := &ring.Status{Sources: []ring.SourceStatus{{
+		Name: "prod", Commit: "ab12cd3", Sync: ring.SyncStaging, Next: &ring.Next{Commit: "cd34ef5", Reason: "app db: " + why, Code: ring.WhyImagePending},
+		Apps: []ring.AppStatus{{Name: "db", Health: ring.Progressing, Reason: why, Code: ring.WhyImagePending, Services: []ring.ServiceStatus{{
+			Name: "pg", Phase: ring.PhaseReady, Ready: 1, Wanted: 1, Reason: "1/1 ready",
+			Conditions: []ring.Condition{{Type: ring.ConditionImageResolved, Status: ring.ConditionFalse, Reason: why}},
+		}}}},
+	}}}
+	s := screen.New(false, 0)
+	Status(s, st, View{})
+	require.Equal(t, 1, strings.Count(s.String(), "connection refused"), s.String())
+	require.Contains(t, s.String(), "image missing")
+}
+
 // What the next commit waits for is the first question of whoever sees that it is not there.
 func TestTheNextCommitSaysWhoseHoldItWaitsFor(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

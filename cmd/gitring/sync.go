@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,9 +101,15 @@ func timedOut(st *ring.Status, timeout time.Duration) error {
 	if timeout >= time.Second {
 		within = show.Lasted(timeout)
 	}
+	hint := "the daemon goes on; gitring status tells how far it is, and --timeout gives it longer"
+	if slices.ContainsFunc(st.Sources, func(s ring.SourceStatus) bool {
+		return slices.ContainsFunc(s.Apps, func(a ring.AppStatus) bool { return a.Code == ring.WhyImagePending })
+	}) {
+		hint = "see that this host reaches the registry, and that the image is there: docker pull says the same; the daemon tries again by itself"
+	}
 	return &exit.Failure{
 		Code: exit.Timeout, Says: strings.TrimSuffix("gave up after "+within+": "+strings.Join(waits, "; "), ": "),
-		Hint: "the daemon goes on; gitring status tells how far it is, and --timeout gives it longer",
+		Hint: hint,
 	}
 }
 

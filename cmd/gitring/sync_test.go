@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 )
@@ -32,4 +33,15 @@ func TestEachAppThatIsStagedIsTold(t *testing.T) {
   web  pulling web:1 (2MB of 8MB, 1 of 2 layers)
   api/api  Progressing  0/1 ready
 `, b.String())
+}
+
+// Who waits in vain for an image is told what to look at.
+func TestATimeoutSaysWhatToTryForAnImage(t *testing.T) {
+	hint := func(code ring.ReasonCode) string {
+		var f *exit.Failure
+		require.ErrorAs(t, timedOut(&ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: ring.SyncStaging, Apps: []ring.AppStatus{{Name: "db", Code: code}}}}}, time.Second), &f)
+		return f.Hint
+	}
+	require.Contains(t, hint(ring.WhyImagePending), "docker pull")
+	require.NotContains(t, hint(""), "docker pull")
 }
