@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/swarm"
 
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -283,7 +284,7 @@ func (s *Swarm) files(a ring.Action) (out []swarmFile, err error) {
 			if err != nil {
 				return err
 			}
-			f := swarmFile{Secret: at.Secret, Content: at.Source, Path: filepath.ToSlash(rel), Target: at.Target, Exec: info.Mode()&0o111 != 0}
+			f := swarmFile{Secret: at.Secret, Content: at.Source, Path: filepath.ToSlash(rel), Target: at.Target, Exec: info.Mode()&0o111 != 0, As: givenTo(info)}
 			if at.File == "" {
 				f.Target = at.Target + "/" + f.Path
 			}
@@ -295,6 +296,17 @@ func (s *Swarm) files(a ring.Action) (out []swarmFile, err error) {
 		}
 	}
 	return out, nil
+}
+
+// givenTo is whose a file is where the app said so, as it lies in the store; nil where it is
+// for everybody to read, as every other.
+func givenTo(info fs.FileInfo) *ring.FileOwner {
+	uid, gid, ok := disk.OwnersOf(info)
+	mode := uint32(info.Mode().Perm())
+	if !ok || uid == os.Geteuid() && (mode == 0o444 || mode == 0o555) {
+		return nil
+	}
+	return &ring.FileOwner{UID: uid, GID: gid, Mode: mode}
 }
 
 // prepare makes the configs and secrets of a spec that are not there, and puts the IDs of all in.

@@ -212,343 +212,363 @@ func broken(_ *ring.Action, s *ring.Service) {
 	s.Spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", "/app", "read", "/not/there"}, Interval: time.Second, Timeout: time.Second, Retries: 1}
 }
 
-var swarmStories = []struct {
+// A swarmStory is what a swarm does.
+type swarmStory struct {
 	name  string
 	story func(t *testing.T, r *swarmRig)
-}{
-	{"a service is seen with its version and its tasks by slot", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		s, in := r.await(t, "whole", serving(a.Version, 2))
-		require.Equal(t, []string{r.app + "_web", r.app, "prod", "web"}, []string{s.Name, s.App, s.Source, s.Service})
-		require.Equal(t, a.Version, s.Version)
-		require.Equal(t, 2, s.Replicas)
-		require.False(t, s.Changed())
-		require.Equal(t, []int{1, 2}, []int{in[0].Slot, in[1].Slot})
-		require.Equal(t, r.image, in[0].Image)
-		require.False(t, in[0].Started.IsZero())
-		nodes := r.look(t).Cluster.Nodes
-		require.True(t, slices.ContainsFunc(nodes, func(n ring.Node) bool {
-			return n.Name == in[0].Node && n.State == "ready" && n.Availability == "active"
-		}), "%+v", nodes)
-	}},
-	{"a step whose answer was lost is done already", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		was := r.service(t)
-		require.Equal(t, "already present", r.must(t, a).Note)
-		require.Equal(t, was.ID, r.service(t).ID)
-	}},
-	{"a step that was decided on another service writes over nothing", func(t *testing.T, r *swarmRig) {
-		r.must(t, r.action(nil))
-		was := r.service(t)
-		next := r.action(command("serve", "2"))
-		next.Index = was.Index + 1
-		_, err := r.Do(t.Context(), next)
-		require.ErrorContains(t, err, "another one than was looked at")
-		next.Index = 0
-		_, err = r.Do(t.Context(), next)
-		require.ErrorContains(t, err, "another one than was looked at")
-		require.Equal(t, was.Version, r.service(t).Version)
-	}},
-	{"docker stack ls shows the app", func(t *testing.T, r *swarmRig) {
-		r.must(t, r.action(nil))
-		list, err := r.c.ServiceList(t.Context(), swarm.ServiceListOptions{Filters: filters.NewArgs(filters.Arg("label", "com.docker.stack.namespace="+r.app))})
-		require.NoError(t, err)
-		require.Len(t, list, 1)
-	}},
-	{"a service of that name that is not ours refuses the app and stays", func(t *testing.T, r *swarmRig) {
-		spec, err := serviceSpec("other", r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 0 }), nil)
-		require.NoError(t, err)
-		made, err := r.c.ServiceCreate(t.Context(), spec, swarm.ServiceCreateOptions{})
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = r.c.ServiceRemove(context.WithoutCancel(t.Context()), made.ID) })
-		r.refused(t, r.action(nil), ring.ForeignProject)
-		off := r.action(nil)
-		off.Kind = ring.DoServeOff
-		r.refused(t, off, ring.ForeignProject)
-		require.Empty(t, r.look(t).Cluster.Services, "it is of another cluster")
-		_, _, err = r.c.ServiceInspectWithRaw(t.Context(), made.ID, swarm.ServiceInspectOptions{})
-		require.NoError(t, err)
-	}},
-	{"files of the commit come as configs and values as secrets", func(t *testing.T, r *swarmRig) {
-		config := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
-		secret := r.put(t, strings.Repeat("b2", 32), "value", "s3cret", "/run/secrets/db")
-		secret.Secret = true
-		a := r.action(func(_ *ring.Action, s *ring.Service) {
-			s.Spec.Mounts = []ring.Mount{config, secret}
-			// It runs once both can be read.
-			s.Spec.Healthcheck.Test = []string{"CMD", "/app", "read", "/run/secrets/db"}
-		})
-		r.must(t, a)
-		r.await(t, "whole", serving(a.Version, 2))
-		files := r.look(t).Cluster.Files
-		require.Len(t, files, 2)
-		require.Equal(t, []bool{false, true}, []bool{files[0].Secret, files[1].Secret})
-		require.Equal(t, []string{files[0].Name, files[1].Name}, r.service(t).Files)
-		require.Equal(t, []string{config.Source, secret.Source}, []string{files[0].Content, files[1].Content})
-		c, _, err := r.c.ConfigInspectWithRaw(t.Context(), files[0].ID)
-		require.NoError(t, err)
-		require.Equal(t, "a=1", string(c.Spec.Data))
-	}},
-	{"a folder of the commit comes file by file", func(t *testing.T, r *swarmRig) {
-		m := r.put(t, strings.Repeat("a1", 32), "one.conf", "1", "/etc/conf.d")
-		r.put(t, m.Source, "two.conf", "2", "")
-		m.File = ""
-		a := r.action(func(_ *ring.Action, s *ring.Service) {
-			s.Spec.Mounts = []ring.Mount{m}
-			s.Spec.Healthcheck.Test = []string{"CMD", "/app", "read", "/etc/conf.d/two.conf"}
-		})
-		r.must(t, a)
-		r.await(t, "whole", serving(a.Version, 2))
-		require.Len(t, r.look(t).Cluster.Files, 2)
-	}},
-	{"a content that is not here makes nothing", func(t *testing.T, r *swarmRig) {
-		a := r.action(func(_ *ring.Action, s *ring.Service) {
-			s.Spec.Mounts = []ring.Mount{{Kind: ring.MountContent, Source: strings.Repeat("0", 64), File: "x", Target: "/x"}}
-		})
-		_, err := r.Do(t.Context(), a)
-		require.ErrorContains(t, err, "is missing")
-		require.Empty(t, r.look(t).Cluster.Services)
-	}},
-	{"a config of the name with another content is a conflict", func(t *testing.T, r *swarmRig) {
-		m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
-		f := swarmFile{Content: m.Source, Path: m.File, Target: m.Target}
-		_, err := r.c.ConfigCreate(t.Context(), configSpec("somebody", r.app, f, []byte("else")))
-		require.NoError(t, err)
-		r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.Conflict)
-		require.Empty(t, r.look(t).Cluster.Services)
-	}},
-	{"a file that is larger than a swarm keeps is refused", func(t *testing.T, r *swarmRig) {
-		m := r.put(t, strings.Repeat("a1", 32), "big", strings.Repeat("x", 500<<10+1), "/big")
-		r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.TooLarge)
-		require.Empty(t, r.look(t).Cluster.Services)
-	}},
-	{"a file that a service names stays and goes after it", func(t *testing.T, r *swarmRig) {
-		m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
-		a := r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts, s.Replicas = []ring.Mount{m}, 0 })
-		r.must(t, a)
-		off := ring.Action{Kind: ring.DoFileOff, App: r.app, Name: r.look(t).Cluster.Files[0].Name}
-		require.True(t, r.must(t, off).InUse)
-		a.Kind = ring.DoServeOff
-		r.must(t, a)
-		require.False(t, r.must(t, off).InUse)
-		require.Empty(t, r.look(t).Cluster.Files)
-		require.Equal(t, "already gone", r.must(t, off).Note)
-	}},
-	{"a file of another app is not removed", func(t *testing.T, r *swarmRig) {
-		f := swarmFile{Content: "ab", Path: "x", Target: "/x"}
-		_, err := r.c.ConfigCreate(t.Context(), configSpec(r.docker.opts.Host, r.app+"-other", f, []byte("x")))
-		require.NoError(t, err)
-		require.Equal(t, "already gone", r.must(t, ring.Action{Kind: ring.DoFileOff, App: r.app, Name: f.name(r.app + "-other")}).Note)
-		require.Len(t, r.look(t).Cluster.Files, 1)
-	}},
-	{"an update replaces every task and is completed", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		s, _ := r.await(t, "whole", serving(a.Version, 2))
-		next := r.action(command("serve", "2"))
-		r.must(t, onto(s, next))
-		r.await(t, "updated", func(s ring.ClusterService, in []ring.Instance) bool {
-			return s.Update == ring.UpdateCompleted && serving(next.Version, 2)(s, in)
-		})
-	}},
-	{"a broken update pauses and the last good spec brings it back", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		s, before := r.await(t, "whole", serving(a.Version, 2))
-		bad := r.action(broken)
-		r.must(t, onto(s, bad))
-		good := func(in []ring.Instance) (n int) {
-			for _, i := range in {
-				if i.Version == a.Version && i.State == ring.StateRunning {
-					n++
+}
+
+func swarmStories() []swarmStory {
+	return []swarmStory{
+		{"a service is seen with its version and its tasks by slot", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			s, in := r.await(t, "whole", serving(a.Version, 2))
+			require.Equal(t, []string{r.app + "_web", r.app, "prod", "web"}, []string{s.Name, s.App, s.Source, s.Service})
+			require.Equal(t, a.Version, s.Version)
+			require.Equal(t, 2, s.Replicas)
+			require.False(t, s.Changed())
+			require.Equal(t, []int{1, 2}, []int{in[0].Slot, in[1].Slot})
+			require.Equal(t, r.image, in[0].Image)
+			require.False(t, in[0].Started.IsZero())
+			nodes := r.look(t).Cluster.Nodes
+			require.True(t, slices.ContainsFunc(nodes, func(n ring.Node) bool {
+				return n.Name == in[0].Node && n.State == "ready" && n.Availability == "active"
+			}), "%+v", nodes)
+		}},
+		{"a step whose answer was lost is done already", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			was := r.service(t)
+			require.Equal(t, "already present", r.must(t, a).Note)
+			require.Equal(t, was.ID, r.service(t).ID)
+		}},
+		{"a step that was decided on another service writes over nothing", func(t *testing.T, r *swarmRig) {
+			r.must(t, r.action(nil))
+			was := r.service(t)
+			next := r.action(command("serve", "2"))
+			next.Index = was.Index + 1
+			_, err := r.Do(t.Context(), next)
+			require.ErrorContains(t, err, "another one than was looked at")
+			next.Index = 0
+			_, err = r.Do(t.Context(), next)
+			require.ErrorContains(t, err, "another one than was looked at")
+			require.Equal(t, was.Version, r.service(t).Version)
+		}},
+		{"docker stack ls shows the app", func(t *testing.T, r *swarmRig) {
+			r.must(t, r.action(nil))
+			list, err := r.c.ServiceList(t.Context(), swarm.ServiceListOptions{Filters: filters.NewArgs(filters.Arg("label", "com.docker.stack.namespace="+r.app))})
+			require.NoError(t, err)
+			require.Len(t, list, 1)
+		}},
+		{"a service of that name that is not ours refuses the app and stays", func(t *testing.T, r *swarmRig) {
+			spec, err := serviceSpec("other", r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 0 }), nil)
+			require.NoError(t, err)
+			made, err := r.c.ServiceCreate(t.Context(), spec, swarm.ServiceCreateOptions{})
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = r.c.ServiceRemove(context.WithoutCancel(t.Context()), made.ID) })
+			r.refused(t, r.action(nil), ring.ForeignProject)
+			off := r.action(nil)
+			off.Kind = ring.DoServeOff
+			r.refused(t, off, ring.ForeignProject)
+			require.Empty(t, r.look(t).Cluster.Services, "it is of another cluster")
+			_, _, err = r.c.ServiceInspectWithRaw(t.Context(), made.ID, swarm.ServiceInspectOptions{})
+			require.NoError(t, err)
+		}},
+		{"files of the commit come as configs and values as secrets", func(t *testing.T, r *swarmRig) {
+			config := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+			secret := r.put(t, strings.Repeat("b2", 32), "value", "s3cret", "/run/secrets/db")
+			secret.Secret = true
+			a := r.action(func(_ *ring.Action, s *ring.Service) {
+				s.Spec.Mounts = []ring.Mount{config, secret}
+				// It runs once both can be read.
+				s.Spec.Healthcheck.Test = []string{"CMD", "/app", "read", "/run/secrets/db"}
+			})
+			r.must(t, a)
+			r.await(t, "whole", serving(a.Version, 2))
+			files := r.look(t).Cluster.Files
+			require.Len(t, files, 2)
+			require.Equal(t, []bool{false, true}, []bool{files[0].Secret, files[1].Secret})
+			require.Equal(t, []string{files[0].Name, files[1].Name}, r.service(t).Files)
+			require.Equal(t, []string{config.Source, secret.Source}, []string{files[0].Content, files[1].Content})
+			c, _, err := r.c.ConfigInspectWithRaw(t.Context(), files[0].ID)
+			require.NoError(t, err)
+			require.Equal(t, "a=1", string(c.Spec.Data))
+		}},
+		{"a folder of the commit comes file by file", func(t *testing.T, r *swarmRig) {
+			m := r.put(t, strings.Repeat("a1", 32), "one.conf", "1", "/etc/conf.d")
+			r.put(t, m.Source, "two.conf", "2", "")
+			m.File = ""
+			a := r.action(func(_ *ring.Action, s *ring.Service) {
+				s.Spec.Mounts = []ring.Mount{m}
+				s.Spec.Healthcheck.Test = []string{"CMD", "/app", "read", "/etc/conf.d/two.conf"}
+			})
+			r.must(t, a)
+			r.await(t, "whole", serving(a.Version, 2))
+			require.Len(t, r.look(t).Cluster.Files, 2)
+		}},
+		{"a file is whose the app said", func(t *testing.T, r *swarmRig) {
+			m := r.put(t, strings.Repeat("b2", 32), "key", "s3cret", "/run/secrets/key")
+			m.Secret = true
+			at := filepath.Join(r.content, m.Source, m.File)
+			require.NoError(t, os.Chown(at, 7, 8))
+			require.NoError(t, os.Chmod(at, 0o440))
+			config := r.put(t, strings.Repeat("a1", 32), "run.sh", "x", "/run.sh")
+			require.NoError(t, os.Chmod(filepath.Join(r.content, config.Source, config.File), 0o555))
+			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts, s.Replicas = []ring.Mount{m, config}, 0 }))
+			seen, _, err := r.c.ServiceInspectWithRaw(t.Context(), r.app+"_web", swarm.ServiceInspectOptions{})
+			require.NoError(t, err)
+			c := seen.Spec.TaskTemplate.ContainerSpec
+			require.Equal(t, &swarm.SecretReferenceFileTarget{Name: "/run/secrets/key", UID: "7", GID: "8", Mode: 0o440}, c.Secrets[0].File)
+			require.Equal(t, &swarm.ConfigReferenceFileTarget{Name: "/run.sh", UID: "0", GID: "0", Mode: 0o555}, c.Configs[0].File)
+		}},
+		{"a content that is not here makes nothing", func(t *testing.T, r *swarmRig) {
+			a := r.action(func(_ *ring.Action, s *ring.Service) {
+				s.Spec.Mounts = []ring.Mount{{Kind: ring.MountContent, Source: strings.Repeat("0", 64), File: "x", Target: "/x"}}
+			})
+			_, err := r.Do(t.Context(), a)
+			require.ErrorContains(t, err, "is missing")
+			require.Empty(t, r.look(t).Cluster.Services)
+		}},
+		{"a config of the name with another content is a conflict", func(t *testing.T, r *swarmRig) {
+			m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+			f := swarmFile{Content: m.Source, Path: m.File, Target: m.Target}
+			_, err := r.c.ConfigCreate(t.Context(), configSpec("somebody", r.app, f, []byte("else")))
+			require.NoError(t, err)
+			r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.Conflict)
+			require.Empty(t, r.look(t).Cluster.Services)
+		}},
+		{"a file that is larger than a swarm keeps is refused", func(t *testing.T, r *swarmRig) {
+			m := r.put(t, strings.Repeat("a1", 32), "big", strings.Repeat("x", 500<<10+1), "/big")
+			r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.TooLarge)
+			require.Empty(t, r.look(t).Cluster.Services)
+		}},
+		{"a file that a service names stays and goes after it", func(t *testing.T, r *swarmRig) {
+			m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+			a := r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts, s.Replicas = []ring.Mount{m}, 0 })
+			r.must(t, a)
+			off := ring.Action{Kind: ring.DoFileOff, App: r.app, Name: r.look(t).Cluster.Files[0].Name}
+			require.True(t, r.must(t, off).InUse)
+			a.Kind = ring.DoServeOff
+			r.must(t, a)
+			require.False(t, r.must(t, off).InUse)
+			require.Empty(t, r.look(t).Cluster.Files)
+			require.Equal(t, "already gone", r.must(t, off).Note)
+		}},
+		{"a file of another app is not removed", func(t *testing.T, r *swarmRig) {
+			f := swarmFile{Content: "ab", Path: "x", Target: "/x"}
+			_, err := r.c.ConfigCreate(t.Context(), configSpec(r.docker.opts.Host, r.app+"-other", f, []byte("x")))
+			require.NoError(t, err)
+			require.Equal(t, "already gone", r.must(t, ring.Action{Kind: ring.DoFileOff, App: r.app, Name: f.name(r.app + "-other")}).Note)
+			require.Len(t, r.look(t).Cluster.Files, 1)
+		}},
+		{"an update replaces every task and is completed", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			s, _ := r.await(t, "whole", serving(a.Version, 2))
+			next := r.action(command("serve", "2"))
+			r.must(t, onto(s, next))
+			r.await(t, "updated", func(s ring.ClusterService, in []ring.Instance) bool {
+				return s.Update == ring.UpdateCompleted && serving(next.Version, 2)(s, in)
+			})
+		}},
+		{"a broken update pauses and the last good spec brings it back", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			s, before := r.await(t, "whole", serving(a.Version, 2))
+			bad := r.action(broken)
+			r.must(t, onto(s, bad))
+			good := func(in []ring.Instance) (n int) {
+				for _, i := range in {
+					if i.Version == a.Version && i.State == ring.StateRunning {
+						n++
+					}
 				}
+				return n
 			}
-			return n
-		}
-		paused, _ := r.await(t, "paused", func(s ring.ClusterService, in []ring.Instance) bool {
-			require.Equal(t, 2, good(in), "the floor holds")
-			return s.Update == ring.UpdatePaused && s.Failed != nil
-		})
-		require.NotEmpty(t, paused.Failed.Says)
-		require.NotEmpty(t, paused.Says)
-		r.must(t, onto(paused, a))
-		_, after := r.await(t, "restored", func(s ring.ClusterService, in []ring.Instance) bool {
-			require.Equal(t, 2, good(in), "the floor holds")
-			return s.Update == ring.UpdateCompleted && serving(a.Version, 2)(s, in)
-		})
-		require.Equal(t, ids(before), ids(after), "what served was never touched")
-	}},
-	{"a version that supersedes a broken one is sent at once", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		s, _ := r.await(t, "whole", serving(a.Version, 2))
-		r.must(t, onto(s, r.action(broken)))
-		next := r.action(command("serve", "3"))
-		r.must(t, onto(r.service(t), next))
-		r.await(t, "superseded", func(s ring.ClusterService, in []ring.Instance) bool {
-			return s.Update == ring.UpdateCompleted && serving(next.Version, 2)(s, in)
-		})
-	}},
-	{"another count and other knobs touch no task", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		s, before := r.await(t, "whole", serving(a.Version, 2))
-		more := r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas, s.Rollout.MaxParallel = 3, 2 })
-		require.Equal(t, a.Version, more.Version)
-		more.Commit, more.Of.Commit, more.Of.Path = ring.SHA(strings.Repeat("d", 40)), ring.SHA(strings.Repeat("d", 40)), "moved"
-		r.must(t, onto(s, more))
-		now, after := r.await(t, "three", serving(a.Version, 3))
-		require.Subset(t, ids(after), ids(before))
-		require.NotEqual(t, s.Settings, now.Settings)
-	}},
-	{"a version is made anew where that is asked", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		s, before := r.await(t, "whole", serving(a.Version, 2))
-		again := onto(s, a)
-		again.Again = true
-		r.must(t, again)
-		r.await(t, "made anew", func(s ring.ClusterService, in []ring.Instance) bool {
-			return serving(a.Version, 2)(s, in) && !slices.ContainsFunc(ids(in), func(id string) bool { return slices.Contains(ids(before), id) })
-		})
-		require.False(t, changed(r.service(t)))
-	}},
-	{"a spec that somebody changed is seen and put back", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		seen, _, err := r.c.ServiceInspectWithRaw(t.Context(), r.app+"_web", swarm.ServiceInspectOptions{})
-		require.NoError(t, err)
-		seen.Spec.TaskTemplate.ContainerSpec.Env = append(seen.Spec.TaskTemplate.ContainerSpec.Env, "HAND=1")
-		_, err = r.c.ServiceUpdate(t.Context(), seen.ID, seen.Version, seen.Spec, swarm.ServiceUpdateOptions{})
-		require.NoError(t, err)
-		s := r.service(t)
-		require.True(t, s.Changed())
-		r.must(t, onto(s, a))
-		require.False(t, changed(r.service(t)))
-	}},
-	{"a task is not running until its check passes", func(t *testing.T, r *swarmRig) {
-		a := r.action(func(_ *ring.Action, s *ring.Service) {
-			broken(nil, s)
-			s.Spec.Healthcheck.StartPeriod = time.Minute
-		})
-		r.must(t, a)
-		_, in := r.await(t, "starting", func(_ ring.ClusterService, in []ring.Instance) bool {
-			return slices.ContainsFunc(in, func(i ring.Instance) bool { return i.Health == "starting" })
-		})
-		for _, i := range in {
-			require.Equal(t, ring.StateCreated, i.State)
-		}
-	}},
-	{"how a task ended is told", func(t *testing.T, r *swarmRig) {
-		r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {
-			s.Spec.Command, s.Spec.Healthcheck, s.Replicas = []string{"tell", "A", "7"}, nil, 1
-		}))
-		s, _ := r.await(t, "failed", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Failed != nil })
-		require.Equal(t, 7, s.Failed.ExitCode)
-		require.Equal(t, 1, s.Failed.Slot)
-		require.NotEmpty(t, s.Failed.Node)
-		require.False(t, s.Failed.Rejected)
-	}},
-	{"an image that a node does not have is told with its words", func(t *testing.T, r *swarmRig) {
-		r.must(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Pin.Image = "sha256:" + strings.Repeat("0", 64) }))
-		s, _ := r.await(t, "rejected", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Failed != nil })
-		require.True(t, s.Failed.Rejected)
-		require.Contains(t, strings.ToLower(s.Failed.Says), "no such image")
-	}},
-	{"a count of none leaves the service", func(t *testing.T, r *swarmRig) {
-		a := r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 0 })
-		r.must(t, a)
-		s := r.service(t)
-		require.Zero(t, s.Replicas)
-		require.Empty(t, r.look(t).Instances)
-	}},
-	{"a removed service is gone with its tasks", func(t *testing.T, r *swarmRig) {
-		a := r.action(nil)
-		r.must(t, a)
-		a.Kind = ring.DoServeOff
-		r.must(t, a)
-		seen := r.look(t)
-		require.Empty(t, seen.Cluster.Services)
-		require.Empty(t, seen.Instances)
-		require.Equal(t, "already gone", r.must(t, a).Note)
-	}},
-	{"a network is made over all nodes and once and removed when free", func(t *testing.T, r *swarmRig) {
-		n := ring.Network{Key: "default"}
-		make := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: r.app + "_default"}
-		require.Empty(t, r.must(t, make).Note)
-		require.Equal(t, "already present", r.must(t, make).Note)
-		a := r.action(func(a *ring.Action, s *ring.Service) {
-			a.Of.Networks, a.Networks = []ring.Network{n}, map[string]string{"default": r.app + "_default"}
-			s.Spec.Networks = []ring.Attachment{{Network: "default"}}
-		})
-		r.must(t, a)
-		r.await(t, "whole", serving(a.Version, 2))
-		require.False(t, changed(r.service(t)), "the swarm names it by its ID")
-		nets := r.look(t).Networks
-		i := slices.IndexFunc(nets, func(n ring.SeenNetwork) bool { return n.Name == r.app+"_default" })
-		require.GreaterOrEqual(t, i, 0)
-		require.Equal(t, []string{r.app, "default", n.Definition()}, []string{nets[i].App, nets[i].Key, nets[i].Definition})
-		off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: r.app + "_default"}
-		_, err := r.Do(t.Context(), off)
-		require.Error(t, err, "in use")
-		a.Kind = ring.DoServeOff
-		r.must(t, a)
-		require.Eventually(t, func() bool { _, err := r.Do(t.Context(), off); return err == nil }, time.Minute, 100*time.Millisecond)
-		require.Equal(t, "already gone", r.must(t, off).Note)
-	}},
-	{"a network of one node is none of the swarm", func(t *testing.T, r *swarmRig) {
-		_, err := r.c.NetworkCreate(t.Context(), r.app+"_default", network.CreateOptions{Driver: "bridge"})
-		require.NoError(t, err)
-		r.refused(t, ring.Action{Kind: ring.DoNetwork, App: r.app, Network: ring.Network{Key: "default"}, NetworkName: r.app + "_default"}, ring.Conflict)
-	}},
-	{"a volume is made on the node of its task", func(t *testing.T, r *swarmRig) {
-		a := r.action(func(a *ring.Action, s *ring.Service) {
-			a.Of.Volumes = []ring.Volume{{Key: "data"}}
-			s.Replicas = 1
-			s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "data", Target: "/data"}}
-			s.Spec.Cluster.Constraints = []string{"node.hostname == node-1"}
-		})
-		r.must(t, a)
-		_, in := r.await(t, "whole", serving(a.Version, 1))
-		require.Equal(t, "node-1", in[0].Node)
-		v, err := r.c.VolumeInspect(t.Context(), r.app+"_data")
-		require.NoError(t, err)
-		require.Equal(t, r.app, v.Labels["gitring.app"])
-		a.Kind = ring.DoServeOff
-		r.must(t, a)
-		list, err := r.c.VolumeList(t.Context(), volume.ListOptions{})
-		require.NoError(t, err)
-		require.True(t, slices.ContainsFunc(list.Volumes, func(v *volume.Volume) bool { return v.Name == r.app+"_data" }), "it stays")
-	}},
-	{"a constraint that no node meets leaves the tasks pending", func(t *testing.T, r *swarmRig) {
-		r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {
-			s.Spec.Cluster.Constraints = []string{"node.hostname == nowhere"}
-		}))
-		_, in := r.await(t, "pending", func(_ ring.ClusterService, in []ring.Instance) bool { return len(in) == 2 })
-		require.Equal(t, []string{"", ""}, []string{in[0].Node, in[1].Node})
-		require.Equal(t, ring.StateCreated, in[0].State)
-	}},
-	{"what the policy denies is not sent", func(t *testing.T, r *swarmRig) {
-		m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
-		r.allow = errors.New("no")
-		r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.PolicyDenied)
-		seen := r.look(t)
-		require.Empty(t, seen.Cluster.Services)
-		require.Empty(t, seen.Cluster.Files)
-	}},
-	{"hands on a single task are no step of a swarm", func(t *testing.T, r *swarmRig) {
-		for _, kind := range []ring.ActionKind{ring.DoCreate, ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoRename, ring.DoReload, ring.DoUpdate} {
-			_, err := r.Do(t.Context(), ring.Action{Kind: kind, App: r.app, Service: "web"})
-			require.ErrorContains(t, err, "cannot "+string(kind)+" on a swarm")
-		}
-	}},
+			paused, _ := r.await(t, "paused", func(s ring.ClusterService, in []ring.Instance) bool {
+				require.Equal(t, 2, good(in), "the floor holds")
+				return s.Update == ring.UpdatePaused && s.Failed != nil
+			})
+			require.NotEmpty(t, paused.Failed.Says)
+			require.NotEmpty(t, paused.Says)
+			r.must(t, onto(paused, a))
+			_, after := r.await(t, "restored", func(s ring.ClusterService, in []ring.Instance) bool {
+				require.Equal(t, 2, good(in), "the floor holds")
+				return s.Update == ring.UpdateCompleted && serving(a.Version, 2)(s, in)
+			})
+			require.Equal(t, ids(before), ids(after), "what served was never touched")
+		}},
+		{"a version that supersedes a broken one is sent at once", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			s, _ := r.await(t, "whole", serving(a.Version, 2))
+			r.must(t, onto(s, r.action(broken)))
+			next := r.action(command("serve", "3"))
+			r.must(t, onto(r.service(t), next))
+			r.await(t, "superseded", func(s ring.ClusterService, in []ring.Instance) bool {
+				return s.Update == ring.UpdateCompleted && serving(next.Version, 2)(s, in)
+			})
+		}},
+		{"another count and other knobs touch no task", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			s, before := r.await(t, "whole", serving(a.Version, 2))
+			more := r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas, s.Rollout.MaxParallel = 3, 2 })
+			require.Equal(t, a.Version, more.Version)
+			more.Commit, more.Of.Commit, more.Of.Path = ring.SHA(strings.Repeat("d", 40)), ring.SHA(strings.Repeat("d", 40)), "moved"
+			r.must(t, onto(s, more))
+			now, after := r.await(t, "three", serving(a.Version, 3))
+			require.Subset(t, ids(after), ids(before))
+			require.NotEqual(t, s.Settings, now.Settings)
+		}},
+		{"a version is made anew where that is asked", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			s, before := r.await(t, "whole", serving(a.Version, 2))
+			again := onto(s, a)
+			again.Again = true
+			r.must(t, again)
+			r.await(t, "made anew", func(s ring.ClusterService, in []ring.Instance) bool {
+				return serving(a.Version, 2)(s, in) && !slices.ContainsFunc(ids(in), func(id string) bool { return slices.Contains(ids(before), id) })
+			})
+			require.False(t, changed(r.service(t)))
+		}},
+		{"a spec that somebody changed is seen and put back", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			seen, _, err := r.c.ServiceInspectWithRaw(t.Context(), r.app+"_web", swarm.ServiceInspectOptions{})
+			require.NoError(t, err)
+			seen.Spec.TaskTemplate.ContainerSpec.Env = append(seen.Spec.TaskTemplate.ContainerSpec.Env, "HAND=1")
+			_, err = r.c.ServiceUpdate(t.Context(), seen.ID, seen.Version, seen.Spec, swarm.ServiceUpdateOptions{})
+			require.NoError(t, err)
+			s := r.service(t)
+			require.True(t, s.Changed())
+			r.must(t, onto(s, a))
+			require.False(t, changed(r.service(t)))
+		}},
+		{"a task is not running until its check passes", func(t *testing.T, r *swarmRig) {
+			a := r.action(func(_ *ring.Action, s *ring.Service) {
+				broken(nil, s)
+				s.Spec.Healthcheck.StartPeriod = time.Minute
+			})
+			r.must(t, a)
+			_, in := r.await(t, "starting", func(_ ring.ClusterService, in []ring.Instance) bool {
+				return slices.ContainsFunc(in, func(i ring.Instance) bool { return i.Health == "starting" })
+			})
+			for _, i := range in {
+				require.Equal(t, ring.StateCreated, i.State)
+			}
+		}},
+		{"how a task ended is told", func(t *testing.T, r *swarmRig) {
+			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {
+				s.Spec.Command, s.Spec.Healthcheck, s.Replicas = []string{"tell", "A", "7"}, nil, 1
+			}))
+			s, _ := r.await(t, "failed", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Failed != nil })
+			require.Equal(t, 7, s.Failed.ExitCode)
+			require.Equal(t, 1, s.Failed.Slot)
+			require.NotEmpty(t, s.Failed.Node)
+			require.False(t, s.Failed.Rejected)
+		}},
+		{"an image that a node does not have is told with its words", func(t *testing.T, r *swarmRig) {
+			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Pin.Image = "sha256:" + strings.Repeat("0", 64) }))
+			s, _ := r.await(t, "rejected", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Failed != nil })
+			require.True(t, s.Failed.Rejected)
+			require.Contains(t, strings.ToLower(s.Failed.Says), "no such image")
+		}},
+		{"a count of none leaves the service", func(t *testing.T, r *swarmRig) {
+			a := r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 0 })
+			r.must(t, a)
+			s := r.service(t)
+			require.Zero(t, s.Replicas)
+			require.Empty(t, r.look(t).Instances)
+		}},
+		{"a removed service is gone with its tasks", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			a.Kind = ring.DoServeOff
+			r.must(t, a)
+			seen := r.look(t)
+			require.Empty(t, seen.Cluster.Services)
+			require.Empty(t, seen.Instances)
+			require.Equal(t, "already gone", r.must(t, a).Note)
+		}},
+		{"a network is made over all nodes and once and removed when free", func(t *testing.T, r *swarmRig) {
+			n := ring.Network{Key: "default"}
+			make := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: r.app + "_default"}
+			require.Empty(t, r.must(t, make).Note)
+			require.Equal(t, "already present", r.must(t, make).Note)
+			a := r.action(func(a *ring.Action, s *ring.Service) {
+				a.Of.Networks, a.Networks = []ring.Network{n}, map[string]string{"default": r.app + "_default"}
+				s.Spec.Networks = []ring.Attachment{{Network: "default"}}
+			})
+			r.must(t, a)
+			r.await(t, "whole", serving(a.Version, 2))
+			require.False(t, changed(r.service(t)), "the swarm names it by its ID")
+			nets := r.look(t).Networks
+			i := slices.IndexFunc(nets, func(n ring.SeenNetwork) bool { return n.Name == r.app+"_default" })
+			require.GreaterOrEqual(t, i, 0)
+			require.Equal(t, []string{r.app, "default", n.Definition()}, []string{nets[i].App, nets[i].Key, nets[i].Definition})
+			off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: r.app + "_default"}
+			_, err := r.Do(t.Context(), off)
+			require.Error(t, err, "in use")
+			a.Kind = ring.DoServeOff
+			r.must(t, a)
+			require.Eventually(t, func() bool { _, err := r.Do(t.Context(), off); return err == nil }, time.Minute, 100*time.Millisecond)
+			require.Equal(t, "already gone", r.must(t, off).Note)
+		}},
+		{"a network of one node is none of the swarm", func(t *testing.T, r *swarmRig) {
+			_, err := r.c.NetworkCreate(t.Context(), r.app+"_default", network.CreateOptions{Driver: "bridge"})
+			require.NoError(t, err)
+			r.refused(t, ring.Action{Kind: ring.DoNetwork, App: r.app, Network: ring.Network{Key: "default"}, NetworkName: r.app + "_default"}, ring.Conflict)
+		}},
+		{"a volume is made on the node of its task", func(t *testing.T, r *swarmRig) {
+			a := r.action(func(a *ring.Action, s *ring.Service) {
+				a.Of.Volumes = []ring.Volume{{Key: "data"}}
+				s.Replicas = 1
+				s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "data", Target: "/data"}}
+				s.Spec.Cluster.Constraints = []string{"node.hostname == node-1"}
+			})
+			r.must(t, a)
+			_, in := r.await(t, "whole", serving(a.Version, 1))
+			require.Equal(t, "node-1", in[0].Node)
+			v, err := r.c.VolumeInspect(t.Context(), r.app+"_data")
+			require.NoError(t, err)
+			require.Equal(t, r.app, v.Labels["gitring.app"])
+			a.Kind = ring.DoServeOff
+			r.must(t, a)
+			list, err := r.c.VolumeList(t.Context(), volume.ListOptions{})
+			require.NoError(t, err)
+			require.True(t, slices.ContainsFunc(list.Volumes, func(v *volume.Volume) bool { return v.Name == r.app+"_data" }), "it stays")
+		}},
+		{"a constraint that no node meets leaves the tasks pending", func(t *testing.T, r *swarmRig) {
+			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {
+				s.Spec.Cluster.Constraints = []string{"node.hostname == nowhere"}
+			}))
+			_, in := r.await(t, "pending", func(_ ring.ClusterService, in []ring.Instance) bool { return len(in) == 2 })
+			require.Equal(t, []string{"", ""}, []string{in[0].Node, in[1].Node})
+			require.Equal(t, ring.StateCreated, in[0].State)
+		}},
+		{"what the policy denies is not sent", func(t *testing.T, r *swarmRig) {
+			m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+			r.allow = errors.New("no")
+			r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.PolicyDenied)
+			seen := r.look(t)
+			require.Empty(t, seen.Cluster.Services)
+			require.Empty(t, seen.Cluster.Files)
+		}},
+		{"hands on a single task are no step of a swarm", func(t *testing.T, r *swarmRig) {
+			for _, kind := range []ring.ActionKind{ring.DoCreate, ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoRename, ring.DoReload, ring.DoUpdate} {
+				_, err := r.Do(t.Context(), ring.Action{Kind: kind, App: r.app, Service: "web"})
+				require.ErrorContains(t, err, "cannot "+string(kind)+" on a swarm")
+			}
+		}},
+	}
 }
 
 func TestOnSwarmServicesConform(t *testing.T) {
 	swarmOrSkip(t)
-	for i, s := range swarmStories {
+	for i, s := range swarmStories() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			r := newSwarmRig(t, i)
