@@ -50,5 +50,5 @@ func TestThePlanSaysWhatNoRestartAndATagMean(t *testing.T) {
 	w.Facts.Apps["shop"] = ring.InForce{App: have}
 	says = plan()
 	require.NotContains(t, says, "no restart", "what runs is not told anew")
-	require.Contains(t, says, "the tag has now: postgres:16;")
+	require.Contains(t, says, "the tag has when it is looked up: postgres:16;")
 }
