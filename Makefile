@@ -123,6 +123,7 @@ podman-suite: # where this machine has Debian's packages
 swarm: front ## the tests of a swarm, on three engines of their own; a minute
 	@GITRING_ENGINE_TESTS=1 go test -c -o bin/runtime.test ./runtime
 	@cd runtime && ../scripts/swarm.sh 3 ../bin/runtime.test -test.v -test.timeout 10m -test.run '^TestOnSwarm'
+	@cd runtime && ../scripts/swarm.sh 4 ../bin/runtime.test -test.v -test.timeout 5m -test.run '^TestLastOnSwarm'
 
 .PHONY: compose
 compose: go ## bin/docker-compose, for the tests that run Compose beside gitring

@@ -8,12 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
@@ -608,4 +611,47 @@ func TestAnEngineOfNoSwarmIsRefused(t *testing.T) {
 	require.ErrorAs(t, err, &unfit)
 	require.Contains(t, unfit.Says, "as a swarm: it ")
 	require.NotEmpty(t, unfit.Hint)
+}
+
+// It ends managers, so it has a swarm of its own: three of them, and a worker.
+func TestLastOnSwarmWithoutQuorumNothingIsSeen(t *testing.T) {
+	swarmOrSkip(t)
+	nodes, pids := strings.Fields(os.Getenv("GITRING_SWARM_NODES")), strings.Fields(os.Getenv("GITRING_SWARM_PIDS"))
+	if len(nodes) != 4 {
+		t.Skip("it takes three managers and a worker: make swarm")
+	}
+	_, err := DialSwarm(t.Context(), Options{URL: nodes[3], Host: "prod"})
+	var unfit *UnfitError
+	require.ErrorAs(t, err, &unfit)
+	require.Contains(t, unfit.Says, "it is a worker")
+
+	r := newSwarmRig(t, 0)
+	a := r.action(func(_ *ring.Action, s *ring.Service) {
+		s.Spec.Cluster.Constraints = []string{"node.hostname == node-1"}
+	})
+	r.must(t, a)
+	r.await(t, "whole", serving(a.Version, 2))
+	for _, pid := range pids[1:3] {
+		n, err := strconv.Atoi(pid)
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(n, syscall.SIGKILL))
+	}
+	for until := time.Now().Add(time.Minute); ; {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		seen, err := r.Look(ctx)
+		cancel()
+		if err != nil && strings.Contains(err.Error(), "no quorum") {
+			require.Zero(t, seen)
+			break
+		}
+		require.True(t, time.Now().Before(until), "what is said instead: %v", err)
+	}
+	next := r.action(command("serve", "2"))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err = r.Do(ctx, next)
+	require.Error(t, err, "nothing is sent")
+	list, err := r.c.ContainerList(t.Context(), container.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list, 2, "what runs goes on")
 }
