@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/store"
 )
 
@@ -110,10 +113,29 @@ func tellReady(ctx context.Context, at string, ready <-chan struct{}, log *slog.
 	}
 }
 
+// foldedLog folds the lines of a log between words, as wide as the terminal is at that moment.
+// Each Write is whole lines.
+type foldedLog struct {
+	to    io.Writer
+	width func() int
+}
+
+func (l foldedLog) Write(lines []byte) (int, error) {
+	width := l.width()
+	var b strings.Builder
+	for line := range strings.Lines(string(lines)) {
+		b.WriteString(screen.WrappedUnder(strings.TrimSuffix(line, "\n"), width, len("15:04:05 ")) + "\n")
+	}
+	if _, err := io.WriteString(l.to, b.String()); err != nil {
+		return 0, err
+	}
+	return len(lines), nil
+}
+
 // newLog writes to stderr: for people on a terminal, as JSON lines elsewhere.
 func newLog(g *globals) *slog.Logger {
 	if f, ok := g.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return slog.New(tint.NewTextHandler(f, &tint.Options{TimeFormat: time.TimeOnly, NoColor: !g.colors()}))
+		return slog.New(tint.NewTextHandler(foldedLog{f, func() int { return screen.TerminalWidth(f) }}, &tint.Options{TimeFormat: time.TimeOnly, NoColor: !g.colors()}))
 	}
 	return slog.New(slog.NewJSONHandler(g.err, nil))
 }
