@@ -13,15 +13,19 @@ import (
 // to the forge, where others read it. Where a place is sealed nothing else gets
 // into a message; where it is not, Compose's words may repeat what was written.
 func (a *appReader) hide() {
-	hidden := a.hiddenValues()
+	if a.faults.none() || len(a.hidden) == 0 {
+		return
+	}
+	hidden := newHider(a.hiddenValues())
 	for i := range a.faults.list {
 		f := &a.faults.list[i]
-		f.says, f.hint = hiddenIn(told(f.says), hidden), hiddenIn(told(f.hint), hidden)
-		for _, h := range hidden {
-			for u := range a.plainly {
-				if u.name == h.name && strings.HasPrefix(f.says, "services."+u.service+"."+u.key) {
-					f.says = h.pieces(f.says)
-				}
+		f.says, f.hint = hidden.out(told(f.says)), hidden.out(told(f.hint))
+		for u := range a.plainly {
+			if !strings.HasPrefix(f.says, "services."+u.service+"."+u.key) {
+				continue
+			}
+			for _, h := range hidden.named[u.name] {
+				f.says = h.pieces(f.says)
 			}
 		}
 	}
@@ -63,12 +67,85 @@ func (a *appReader) hiddenValues() (hidden []hiddenValue) {
 	return hidden
 }
 
-// hiddenIn is a text without values.
-func hiddenIn(text string, hidden []hiddenValue) string {
-	for _, h := range hidden {
-		text = h.out(text)
+// hider finds many values in a text at once: an app may have thousands, and its faults be many.
+type hider struct {
+	all   []hiddenValue
+	named map[string][]hiddenValue
+	// starts are the forms of the values by how they begin, the longest first.
+	starts map[string][]hiddenForm
+	short  map[string]string // in quotes, by what they are
+}
+
+// hiddenForm is a value as a program may write it.
+type hiddenForm struct{ text, to string }
+
+func newHider(all []hiddenValue) *hider {
+	h := &hider{all: all, named: map[string][]hiddenValue{}, starts: map[string][]hiddenForm{}, short: map[string]string{}}
+	for _, v := range all {
+		to := "${" + v.name + "}"
+		h.named[v.name] = append(h.named[v.name], v)
+		seen := map[string]bool{}
+		for _, plain := range []string{v.plain, tidy(v.plain), strings.ToUpper(v.plain)} { // Compose writes cap_add in capitals
+			if plain != "" && len(plain) < ring.ShortestStruck {
+				h.short[`"`+plain+`"`] = `"` + to + `"`
+			}
+			if seen[plain] {
+				continue
+			}
+			seen[plain] = true
+			for _, form := range ring.FormsOf(plain) {
+				if start := form[:ring.ShortestStruck]; !seen["\x00"+form] {
+					seen["\x00"+form] = true
+					h.starts[start] = append(h.starts[start], hiddenForm{form, to})
+				}
+			}
+		}
+	}
+	for _, forms := range h.starts {
+		slices.SortStableFunc(forms, func(a, b hiddenForm) int { return len(b.text) - len(a.text) })
+	}
+	return h
+}
+
+// out is a text without the values.
+func (h *hider) out(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); {
+		if form := h.at(text[i:]); form.text != "" {
+			out.WriteString(form.to)
+			i += len(form.text)
+			continue
+		}
+		out.WriteByte(text[i])
+		i++
+	}
+	text = out.String()
+	if !strings.Contains(text, cutMark) {
+		return text
+	}
+	for _, v := range h.all {
+		text = v.cut(text)
 	}
 	return text
+}
+
+// at is the longest form with which a text begins; zero where there is none.
+func (h *hider) at(text string) hiddenForm {
+	if len(text) >= ring.ShortestStruck {
+		for _, form := range h.starts[text[:ring.ShortestStruck]] {
+			if strings.HasPrefix(text, form.text) {
+				return form
+			}
+		}
+	}
+	if text[0] == '"' && len(h.short) > 0 {
+		if end := strings.IndexByte(text[1:], '"'); end >= 0 && end < ring.ShortestStruck {
+			if quoted := text[:end+2]; h.short[quoted] != "" {
+				return hiddenForm{quoted, h.short[quoted]}
+			}
+		}
+	}
+	return hiddenForm{}
 }
 
 // Hide takes the host's values out of refusals of the reading's apps, whoever made them: what
@@ -80,7 +157,18 @@ func (r *Reading) Hide(refusals ...*ring.Refusal) {
 }
 
 // Hidden is a text about an app without the host's values.
-func (r *Reading) Hidden(app, text string) string { return hiddenIn(text, r.hidden[app]) }
+func (r *Reading) Hidden(app, text string) string {
+	if len(r.hidden[app]) == 0 {
+		return text
+	}
+	if r.hiders[app] == nil {
+		if r.hiders == nil {
+			r.hiders = map[string]*hider{}
+		}
+		r.hiders[app] = newHider(r.hidden[app])
+	}
+	return r.hiders[app].out(text)
+}
 
 // namedAfter reports whether the app's name is made of a value: a name is no secret.
 func (a *appReader) namedAfter(h hiddenValue) bool {
@@ -103,31 +191,22 @@ func (h hiddenValue) shares(text string) bool {
 // hiddenValue is one value of the host's env folder.
 type hiddenValue struct{ name, plain string }
 
-// out puts ${NAME} in place of a value, in each form in which a message may have it. One that
-// is short, such as a port, is too often a part of something else and is looked for between quotes.
-func (h hiddenValue) out(s string) string {
-	to := "${" + h.name + "}"
-	for _, form := range []string{h.plain, tidy(h.plain), strings.ToUpper(h.plain)} { // Compose writes cap_add in capitals
-		if len(form) >= ring.ShortestStruck {
-			s = ring.Strike(s, form, to)
-		} else if form != "" {
-			s = strings.ReplaceAll(s, `"`+form+`"`, `"`+to+`"`)
-		}
-	}
-	return h.cut(s, to)
-}
+// cutMark stands where a message shortens what it repeats.
+const cutMark = "…"
 
 // cut finds what is left of a value that a message shortens.
-func (h hiddenValue) cut(s, to string) string {
-	form := tidy(h.plain)
+func (h hiddenValue) cut(s string) string {
+	form, to := tidy(h.plain), "${"+h.name+"}"
 	quoted := strconv.Quote(form)
 	return cutForm(cutForm(s, quoted[1:len(quoted)-1], to), form, to)
 }
 
 func cutForm(s, form, to string) string {
-	const mark = "…"
+	if len(form) < ring.ShortestStruck || !strings.Contains(s, form[:ring.ShortestStruck]) {
+		return s
+	}
 	for from := 0; ; {
-		i := strings.Index(s[from:], mark)
+		i := strings.Index(s[from:], cutMark)
 		if i < 0 {
 			return s
 		}
@@ -139,6 +218,6 @@ func cutForm(s, form, to string) string {
 				break
 			}
 		}
-		from = i + len(mark)
+		from = i + len(cutMark)
 	}
 }

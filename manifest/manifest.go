@@ -88,6 +88,7 @@ type Reading struct {
 	// Projects are the plan's apps as Compose itself would be told to read them, by name.
 	Projects map[string]Project
 	hidden   map[string][]hiddenValue // by app; see Hide
+	hiders   map[string]*hider        // of those that were asked for
 }
 
 // Project is what docker compose has to be told to read an app's files as they were

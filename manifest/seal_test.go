@@ -251,6 +251,22 @@ func TestRefusalsHoldNoValueOfTheHost(t *testing.T) {
 	}
 }
 
+// Ten thousand values and three hundred faults cost what their texts are long, and not one
+// times the other: looked for one by one this took minutes.
+func TestManyValuesAreKeptOutOfManyRefusals(t *testing.T) {
+	var env, services strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&env, "V%d=hunter-%d-x\n", i, i)
+	}
+	for i := range 300 {
+		fmt.Fprintf(&services, "  s%d: {image: a, restart: $V%d}\n", i, i)
+	}
+	_, all := Check(repo(map[string]string{"web/compose.yaml": "services:\n" + services.String()}), withHost(map[string]string{".env": env.String()}))
+	if got := dump(t, all); len(all) < 100 || strings.Contains(got, "hunter") {
+		t.Errorf("%d refusals: %.300s", len(all), got)
+	}
+}
+
 // Nobody writes a sealed value by hand.
 func TestTheMarkOfSealedValuesIsRefused(t *testing.T) {
 	token := ring.Sealed{App: "other", File: ".env", Name: "PW", MAC: "00"}.String()
