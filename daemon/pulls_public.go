@@ -36,9 +36,13 @@ func (e *envFolder) all(v HostValues) []string {
 // stands as it is (open) which fields differ, and not from what to what. Besides, nothing
 // that is told has a secret in it.
 func public(c ring.Changes, open map[string]bool, secrets []string) ring.Changes {
+	var forms []string // made once: there may be many texts
+	for _, secret := range secrets {
+		forms = append(forms, ring.FormsOf(secret)...)
+	}
 	strike := func(s string) string {
-		for _, secret := range secrets {
-			s = ring.Strike(s, secret, struckOut)
+		for _, form := range forms {
+			s = strings.ReplaceAll(s, form, struckOut)
 		}
 		return s
 	}
