@@ -26,6 +26,9 @@ func (t *Pass) switchSets(v *service) outcome {
 	if o := t.firstToGo(v, interim); o.then == stop {
 		return o
 	}
+	if o := t.lowerOldSet(v, old); o.then == stop {
+		return o
+	}
 	if len(old) == 0 {
 		return outcome{}
 	}
@@ -48,6 +51,16 @@ func (t *Pass) switchSets(v *service) outcome {
 	}
 	o.add(move{kind: moveRetire, all: old})
 	return o
+}
+
+// lowerOldSet takes from the old set what one commit lowers together with the version: else it
+// would leave no room for the new one beside it.
+func (t *Pass) lowerOldSet(v *service, old []*instance) outcome {
+	surplus := slices.DeleteFunc(slices.Clone(old), func(in *instance) bool { return in.Slot <= v.want.Replicas })
+	if len(surplus) == 0 || v.want.Replicas == 0 || !t.mayLower(v) || !t.mayDrainMore(v) {
+		return outcome{}
+	}
+	return t.firstToGo(v, surplus)
 }
 
 // roomForSecondSet is all of the new set beside all of the old one, whatever the knobs say.

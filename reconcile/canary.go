@@ -66,7 +66,7 @@ func (t *Pass) canaryStep(v *service) outcome {
 	if !v.inSteps() {
 		return outcome{}
 	}
-	var interim []*instance
+	var interim, old []*instance
 	ready := 0
 	for _, in := range v.instances {
 		switch {
@@ -75,9 +75,14 @@ func (t *Pass) canaryStep(v *service) outcome {
 			ready++
 		case in.Version != v.want.Version && in.Version != v.good.Service.Version:
 			interim = append(interim, in)
+		case in.Version != v.want.Version:
+			old = append(old, in)
 		}
 	}
 	if o := t.firstToGo(v, interim); o.then == stop {
+		return o
+	}
+	if o := t.lowerOldSet(v, old); o.then == stop {
 		return o
 	}
 	o, row, step := outcome{then: stop}, v.rollout, v.canaryStepNow()

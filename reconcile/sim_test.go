@@ -1054,10 +1054,11 @@ func TestSimulation(t *testing.T) {
 // 20663 for one too many beside a publisher that had ended, 22855 for one that the host had no
 // memory for beside one that serves, 10913 for hooks that were owed to what drained and stayed
 // after all, 3712, 6711, 7328, 20023, 20063, 21346, 22366 and 23076 for what the oracle asked,
-// 20059 for a table that the model left, 30151, 32481 and 33000 for what the oracle asked.
+// 20059 for a table that the model left, 30151, 32481 and 33000 for what the oracle asked,
+// 70165 for an old set that left a smaller new one no room.
 func TestSimulationOfFronts(t *testing.T) {
 	t.Setenv("GITRING_SIM_WIDE", extraFronts)
-	seeds := []int64{123, 328, 487, 572, 598, 858, 920, 968, 1026, 2073, 2090, 2148, 2234, 2284, 2323, 2497, 2572, 2637, 2836, 3712, 3827, 5480, 5567, 6461, 6711, 7225, 7328, 7737, 10913, 20023, 20059, 20063, 20626, 20663, 20748, 21346, 22366, 22855, 23076, 30151, 31489, 32481, 33000}
+	seeds := []int64{123, 328, 487, 572, 598, 858, 920, 968, 1026, 2073, 2090, 2148, 2234, 2284, 2323, 2497, 2572, 2637, 2836, 3712, 3827, 5480, 5567, 6461, 6711, 7225, 7328, 7737, 10913, 20023, 20059, 20063, 20626, 20663, 20748, 21346, 22366, 22855, 23076, 30151, 31489, 32481, 33000, 70165}
 	for seed := int64(1); seed <= 100; seed++ {
 		seeds = append(seeds, seed)
 	}
