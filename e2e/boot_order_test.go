@@ -1,32 +1,41 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// wildcard answers for every name with the address of this machine, where a stranger answers on
-// the port of the app. It returns that address.
-func wildcard(t *testing.T) (at net.IP) {
+// wildcard answers for every name with an address that is the test's own, where a stranger answers
+// on the port of the app. It returns that address, which only this machine and its containers reach, and how often it was
+// asked for one.
+func wildcard(t *testing.T) (at net.IP, asked *atomic.Int32) {
 	t.Helper()
-	all, err := net.InterfaceAddrs()
-	require.NoError(t, err)
-	i := slices.IndexFunc(all, func(a net.Addr) bool {
-		n, ok := a.(*net.IPNet)
-		return ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast()
-	})
-	require.GreaterOrEqual(t, i, 0, "an address of this machine")
-	at = all[i].(*net.IPNet).IP.To4()
+	asked = &atomic.Int32{}
+	n := rand.Uint32()
+	name := fmt.Sprintf("gr%08x", n)
+	at = net.IPv4(198, 18, byte(n>>8), byte(n)).To4() // for tests of networks: RFC 2544
+	ip := func(args ...string) {
+		out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "ip", args...).CombinedOutput()
+		require.NoError(t, err, "ip %v: %s", args, out)
+	}
+	ip("link", "add", name, "type", "bridge")
+	t.Cleanup(func() { ip("link", "del", name) })
+	ip("addr", "add", at.String()+"/32", "dev", name)
+	ip("link", "set", name, "up")
 	dns, err := net.ListenUDP("udp4", &net.UDPAddr{IP: at, Port: 53})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp4", at.String()+":8080")
@@ -45,6 +54,7 @@ func wildcard(t *testing.T) (at net.IP) {
 				return
 			}
 			if reply := anyName(buf[:n], at); reply != nil {
+				asked.Add(int32(reply[7]))
 				_, _ = dns.WriteToUDP(reply, from)
 			}
 		}
@@ -53,7 +63,7 @@ func wildcard(t *testing.T) (at net.IP) {
 		_ = errors.Join(dns.Close(), stranger.Close())
 		serving.Wait()
 	})
-	return at
+	return at, asked
 }
 
 // anyName is the answer to a question of DNS, whatever its name: an A is at, and nothing else is
@@ -80,7 +90,8 @@ func anyName(question []byte, at net.IP) []byte {
 func TestAFrontAnswersRightWhateverStartsFirst(t *testing.T) {
 	t.Parallel()
 	boots := amount(t, "BOOTS", 3, 20)
-	r, at := dice(t), wildcard(t)
+	r := dice(t)
+	at, asked := wildcard(t)
 	e := newEngine(t, "--dns", at.String(), "--dns-search", "wild.example")
 	h := hostOn(t, e.engine)
 	app, port := h.app("web"), h.freePort()
@@ -130,8 +141,9 @@ func TestAFrontAnswersRightWhateverStartsFirst(t *testing.T) {
 		was = addressesOf(h, "web")
 	}
 	require.Empty(t, wrong)
+	require.Positive(t, asked.Load(), "the wildcard was asked for an address")
 	require.Positive(t, moved, "a stranger had the address of an instance")
-	t.Logf("%d boots, %d times a stranger had the address of an instance", boots, moved)
+	t.Logf("%d boots, %d times a stranger had the address of an instance, the wildcard gave %d", boots, moved, asked.Load())
 }
 
 func addressesOf(h *host, service string) (all []string) {
