@@ -23,20 +23,26 @@ func CleanLogLine(line string) string {
 	return b.String()
 }
 
-// Age is how long before now t was, with one unit.
+// Age is how long before now t was: "just now" below a second, else Elapsed and "ago".
 func Age(t, now time.Time) string {
+	if now.Sub(t) < time.Second {
+		return "just now"
+	}
+	return Elapsed(t, now) + " ago"
+}
+
+// Elapsed is the time from t to now, with one unit; "0s" where t is later.
+func Elapsed(t, now time.Time) string {
 	d := max(now.Sub(t), 0)
 	switch {
-	case d < time.Second:
-		return "just now"
 	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+		return fmt.Sprintf("%dm", int(d.Minutes()))
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", int(d.Hours()))
+		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
-	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 // Stamp is a time as people read it: UTC, to the second; "" for none.

@@ -26,3 +26,11 @@ func TestAnAgeHasOneUnit(t *testing.T) {
 	require.Equal(t, "", Stamp(time.Time{}))
 	require.Equal(t, "2026-11-21 11:00:00", Stamp(now.In(time.FixedZone("", 3600)).Add(-time.Hour)))
 }
+
+// What runs since a moment has a time, not a word of how long ago that was.
+func TestElapsedIsATime(t *testing.T) {
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{-time.Hour: "0s", 0: "0s", 1500 * time.Millisecond: "1s", 3 * time.Minute: "3m", 3 * time.Hour: "3h", 72 * time.Hour: "3d"} {
+		require.Equal(t, want, Elapsed(now.Add(-d), now))
+	}
+}

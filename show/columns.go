@@ -273,7 +273,7 @@ func upSince(started, now time.Time) string {
 	if started.IsZero() {
 		return "-"
 	}
-	return strings.TrimSuffix(screen.Age(started, now), " ago")
+	return screen.Elapsed(started, now)
 }
 
 // restartsOf is how often the instances of a service were started again after a crash,
