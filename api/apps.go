@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -97,7 +99,80 @@ func (s *Socket) statusFor(ctx context.Context, p Peer) (ring.Status, error) {
 	if err != nil || !p.apps.limited() {
 		return st, err
 	}
-	return p.part(&st), nil
+	return scrubbed(p.hidden(&st), p.part(&st))
+}
+
+// hidden are the apps of a status that a peer may not see.
+func (p Peer) hidden(st *ring.Status) []string {
+	return slices.DeleteFunc(AppsOf(st), p.apps.Has)
+}
+
+// hiddenNow are the apps of this host that a peer may not see; none where there is no limit.
+func (s *Socket) hiddenNow(ctx context.Context, p Peer) ([]string, error) {
+	if !p.apps.limited() {
+		return nil, nil
+	}
+	st, err := s.calls.Status(ctx)
+	return p.hidden(&st), err
+}
+
+// scrubbed is an answer in which no sentence names a hidden app. A name alone is left: it is that
+// of a service or an instance, and an app's own may be called like another app.
+func scrubbed[T any](hidden []string, answer T) (out T, err error) {
+	if len(hidden) == 0 {
+		return answer, nil
+	}
+	b, err := json.Marshal(answer)
+	if err != nil {
+		return out, err
+	}
+	var tree any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&tree); err != nil {
+		return out, err
+	}
+	if b, err = json.Marshal(scrubTree(tree, hidden)); err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(b, &out)
+}
+
+func scrubTree(v any, hidden []string) any {
+	switch v := v.(type) {
+	case string:
+		if slices.ContainsFunc(hidden, func(app string) bool { return names(v, app) }) {
+			return elsewhere
+		}
+	case []any:
+		for i := range v {
+			v[i] = scrubTree(v[i], hidden)
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = scrubTree(v[key], hidden)
+		}
+	}
+	return v
+}
+
+// names reports whether a sentence has the name of an app in it, or of a service of it.
+func names(says, app string) bool {
+	inName := func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+	}
+	for at := 0; ; at++ {
+		i := strings.Index(says[at:], app)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(app)
+		before, after := at > 0 && (inName(says[at-1]) || says[at-1] == '/'), end < len(says) && inName(says[end])
+		if !before && !after && (strings.Contains(says, " ") || end < len(says) && says[end] == '/') {
+			return true
+		}
+	}
 }
 
 // knows is nil where a peer may see an app, and the answer to an app that is not here where not.
@@ -156,7 +231,7 @@ func (p Peer) source(src *ring.SourceStatus) ring.SourceStatus {
 		out.On = src.On
 	}
 	switch src.Sync {
-	case ring.SyncStaging, ring.SyncApplying, ring.SyncDegraded, ring.SyncSynced:
+	case ring.SyncHeld, ring.SyncStaging, ring.SyncApplying, ring.SyncDegraded, ring.SyncSynced:
 		out.Sync = syncOf(out.Apps) // it may be another app's
 	}
 	if out.Sync != src.Sync {
@@ -191,6 +266,10 @@ func syncOf(apps []ring.AppStatus) ring.Sync {
 			return ring.SyncDegraded
 		case ring.Progressing:
 			worst = ring.SyncApplying
+		case ring.Held:
+			if worst == ring.SyncSynced {
+				worst = ring.SyncHeld
+			}
 		}
 	}
 	return worst
@@ -231,7 +310,7 @@ func (s *Socket) historyFor(ctx context.Context, p Peer, q HistoryQuery) ([]ring
 		return s.calls.History(ctx, HistoryQuery{App: app, Limit: q.Limit})
 	})
 	slices.Reverse(all)
-	return p.lines(all[:min(len(all), q.Limit)]), err
+	return p.lines(all[:min(len(all), cmp.Or(q.Limit, 100))]), err // as many as who is not limited gets
 }
 
 // ofEach are the lines of each app of a peer that is here, in the order of their numbers.

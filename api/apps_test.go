@@ -60,7 +60,8 @@ func hiding() ring.Status {
 	src.Sync, src.Next.Commit, src.Refusal.Code, src.Refusal.Commit = ring.SyncDegraded, "cd34ef5", ring.Unsigned, "cd34ef5"
 	src.Apps = append(src.Apps, ring.AppStatus{
 		Name: "web", Health: ring.Healthy, Services: []ring.ServiceStatus{
-			{Name: "api", Phase: ring.PhaseReady, Reason: "serves", Instances: []ring.InstanceStatus{}},
+			{Name: "api", Phase: ring.PhaseReady, Reason: "serves", Instances: []ring.InstanceStatus{}, On: "web/api",
+				Rollout: &ring.RolloutStatus{Reason: "port 8080/tcp is published by vault/pg"}, Conditions: []ring.Condition{{Type: "Quarantined", Reason: "belongs to app vault of source lab"}}},
 			{Name: "db", Phase: ring.PhasePending, Reason: "waits for vault/api", On: "vault/api", Instances: []ring.InstanceStatus{}},
 		},
 	})
@@ -75,7 +76,7 @@ func newLimited(t *testing.T) (*webDoor, string) {
 	for i, e := range []ring.Event{
 		{Kind: ring.CommitAccepted, Reason: hiddenWord}, {Kind: ring.AppInForce, App: "web", Reason: "seen-1"},
 		{Kind: ring.AppInForce, App: hiddenWord, Reason: hiddenWord}, {Kind: ring.RolloutFailed, App: "web", Service: "db", On: "vault/api", Reason: "waits for vault/api"},
-		{Kind: ring.AppInForce, App: "webs", Reason: hiddenWord}, {Kind: ring.AppInForce, App: "web", Reason: "seen-2"}, {Kind: ring.AppRefused, App: hiddenWord, Reason: hiddenWord},
+		{Kind: ring.AppInForce, App: "webs", Reason: hiddenWord}, {Kind: ring.AppInForce, App: "web", On: "web/db", Reason: "app vault is in the way"}, {Kind: ring.AppInForce, App: "web", Reason: "seen-2"}, {Kind: ring.AppRefused, App: hiddenWord, Reason: hiddenWord},
 	} {
 		e.Seq = int64(i + 1)
 		w.d.append(e)
@@ -91,7 +92,13 @@ func newLimited(t *testing.T) (*webDoor, string) {
 		return []CrashGroup{{App: hiddenWord, Words: hiddenWord}, {App: "web", Words: "seen"}}, w.d.note("crashes")
 	}
 	w.socket.calls.Jobs = func(context.Context, JobQuery) ([]JobNow, error) {
-		return []JobNow{{App: hiddenWord}, {App: "web", Reason: "seen"}}, w.d.note("jobs")
+		return []JobNow{{App: hiddenWord}, {App: "web", Reason: "seen"}, {App: "web", Reason: "app vault is not ready"}}, w.d.note("jobs")
+	}
+	w.socket.calls.Inspect = func(context.Context, InspectQuery) (ring.Explained, error) {
+		var e ring.Explained
+		fillWith(reflect.ValueOf(&e).Elem(), "waits for vault/pg")
+		e.App, e.Service = "web", "db"
+		return e, w.d.note("inspect")
 	}
 	w.socket.calls.Outdated = func(context.Context, OutdatedQuery) ([]ImageNow, error) {
 		return []ImageNow{{App: "web", Service: "seen"}, {App: hiddenWord}}, w.d.note("outdated")
@@ -228,7 +235,8 @@ func TestTheSyncOfASourceIsThatOfTheAppsThatAreShown(t *testing.T) {
 		{ring.SyncApplying, ring.SyncApplying, ring.Progressing},
 		{ring.SyncApplying, ring.SyncDegraded, ring.Degraded},
 		{ring.SyncRefused, ring.SyncRefused, ring.Healthy},
-		{ring.SyncHeld, ring.SyncHeld, ring.Healthy},
+		{ring.SyncHeld, ring.SyncSynced, ring.Healthy},
+		{ring.SyncHeld, ring.SyncHeld, ring.Held},
 		{ring.SyncUnknown, ring.SyncUnknown, ring.Unknown},
 	} {
 		out := p.part(&ring.Status{Sources: []ring.SourceStatus{
@@ -283,5 +291,20 @@ func TestWhichAppsATokenHas(t *testing.T) {
 	for scope, ok := range map[Scope]bool{ScopeRead: true, ScopeLogs: true, ScopeMetrics: false, ScopeOperate: false, ScopeApprove: false, ScopeAdmin: false} {
 		require.Equal(t, ok, limit.Fit(Scopes{ScopeRead, scope}) == nil, scope)
 		require.NoError(t, Apps(nil).Fit(Scopes{scope}))
+	}
+}
+
+// A sentence that names a hidden app is not told, whichever field it stands in. An app's own
+// service may be called like another app.
+func TestASentenceThatNamesAHiddenAppIsNotTold(t *testing.T) {
+	for says, hides := range map[string]bool{
+		"waits for vault/pg": true, "app vault: held by ann": true, "vault is refused": true, "belongs to app vault": true, `"vault" has it`: true, "vault/pg": true,
+		"vault": false, "web/vault": false, "waits for web/vault": false, "vaults are closed": false, "the old-vault is gone": false, "my_vault is gone": false, "serves": false, "": false,
+		"waits for web/vault and vault": true,
+	} {
+		out, err := scrubbed([]string{"other", "vault"}, []ring.Event{{Reason: says, Seq: 1 << 60}})
+		require.NoError(t, err)
+		require.Equal(t, hides, out[0].Reason == elsewhere, says)
+		require.Equal(t, int64(1<<60), out[0].Seq)
 	}
 }

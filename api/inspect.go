@@ -37,6 +37,13 @@ func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, p Peer) error {
 		plain.Log = nil
 		e.Crash = &plain
 	}
+	hidden, err := s.hiddenNow(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	if e, err = scrubbed(hidden, e); err != nil {
+		return err
+	}
 	return writeJSON(w, e)
 }
 

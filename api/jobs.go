@@ -73,7 +73,14 @@ func (s *Socket) jobs(w http.ResponseWriter, r *http.Request, p Peer) error {
 	if err != nil {
 		return err
 	}
+	hidden, err := s.hiddenNow(r.Context(), p)
+	if err != nil {
+		return err
+	}
 	all = slices.DeleteFunc(all, func(j JobNow) bool { return !p.apps.Has(j.App) })
+	if all, err = scrubbed(hidden, all); err != nil {
+		return err
+	}
 	if all == nil {
 		all = []JobNow{}
 	}

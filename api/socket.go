@@ -318,6 +318,13 @@ func (s *Socket) history(w http.ResponseWriter, r *http.Request, p Peer) error {
 	if err != nil {
 		return err
 	}
+	hidden, err := s.hiddenNow(r.Context(), p)
+	if err == nil {
+		events, err = scrubbed(hidden, events)
+	}
+	if err != nil {
+		return err
+	}
 	if events == nil {
 		events = []ring.Event{}
 	}

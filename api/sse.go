@@ -125,7 +125,15 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request, p Peer) error {
 				if !p.shows(&after.Event) {
 					continue
 				}
-				if out.event("journal", after.cursor(), p.plain(after.Event)) != nil {
+				hidden, err := s.hiddenNow(ctx, p)
+				if err != nil {
+					return ended(ctx, err)
+				}
+				line, err := scrubbed(hidden, p.plain(after.Event))
+				if err != nil {
+					return err
+				}
+				if out.event("journal", after.cursor(), line) != nil {
 					return nil // the reader went away, or is too slow
 				}
 			}

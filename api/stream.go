@@ -70,7 +70,14 @@ func (s *Socket) events(w http.ResponseWriter, r *http.Request, p Peer) error {
 		if err != nil {
 			return err
 		}
-		shown := p.lines(events)
+		hidden, err := s.hiddenNow(ctx, p)
+		if err != nil {
+			return err
+		}
+		shown, err := scrubbed(hidden, p.lines(events))
+		if err != nil {
+			return err
+		}
 		for _, e := range shown {
 			if out.put(e) != nil {
 				return nil // the reader went away

@@ -121,7 +121,7 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 			if f.Verdict != policy.Deny {
 				continue
 			}
-			v := violation{source: a.Source, app: name, rule: f.Rule, says: d.withoutValues(name, f.Says())}
+			v := violation{source: a.Source, app: name, rule: f.Rule, says: d.withoutValues(name, f)}
 			if kind, service, _ := strings.Cut(f.Of, "."); kind == "services" {
 				v.service = service
 			}
@@ -136,10 +136,14 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 	d.tellExpiring(ctx, inForce, time.Now())
 }
 
-// withoutValues is a sentence without the values of an app's secrets: a place that the policy
-// judges may hold one of the host's.
-func (d *Daemon) withoutValues(app, says string) string {
-	values, _ := d.valuesOf(app) // those that can be read: a violation is told all the same
+// withoutValues is what a finding says without the values of an app's secrets: a place that the
+// policy judges may hold one of the host's. Where these cannot be read it is told without its place's value.
+func (d *Daemon) withoutValues(app string, f policy.Finding) string {
+	values, err := d.valuesOf(app)
+	if err != nil {
+		f.Value = ""
+	}
+	says := f.Says()
 	for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) {
 		says = ring.Strike(says, value, "${"+values[value]+"}")
 	}
