@@ -207,8 +207,10 @@ func fileName(l *look) {
 
 func fileTarget(l *look) {
 	target := l.text()
-	if !strings.HasPrefix(target, "/") {
-		target = "/run/secrets/" + target // as the engine takes it
+	if strings.HasPrefix(target, "/") {
+		l.targetAt(target, "")
+		return
 	}
-	l.targetAt(target, "")
+	l.targetAt("/run/secrets/"+target, "") // where the engine puts a secret,
+	l.targetAt("/"+target, "")             // and a config
 }

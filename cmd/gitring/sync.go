@@ -105,7 +105,7 @@ func timedOut(st *ring.Status, timeout time.Duration) error {
 	if slices.ContainsFunc(st.Sources, func(s ring.SourceStatus) bool {
 		return slices.ContainsFunc(s.Apps, func(a ring.AppStatus) bool { return a.Code == ring.WhyImagePending })
 	}) {
-		hint = "see that this host reaches the registry, and that the image is there: docker pull says the same; the daemon tries again by itself"
+		hint = "the daemon goes on, and --timeout gives it longer; where it cannot have the image, see that this host reaches the registry: docker pull says the same"
 	}
 	return &exit.Failure{
 		Code: exit.Timeout, Says: strings.TrimSuffix("gave up after "+within+": "+strings.Join(waits, "; "), ": "),
