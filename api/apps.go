@@ -141,8 +141,12 @@ func scrubbed[T any](hidden []string, answer T) (out T, err error) {
 func scrubTree(v any, hidden []string) any {
 	switch v := v.(type) {
 	case string:
-		if slices.ContainsFunc(hidden, func(app string) bool { return names(v, app) }) {
+		switch {
+		case !slices.ContainsFunc(hidden, func(app string) bool { return names(v, app) }):
+		case strings.Contains(v, " "):
 			return elsewhere
+		default: // no sentence: the name of a service
+			return ""
 		}
 	case []any:
 		for i := range v {

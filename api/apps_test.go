@@ -298,7 +298,7 @@ func TestWhichAppsATokenHas(t *testing.T) {
 // service may be called like another app.
 func TestASentenceThatNamesAHiddenAppIsNotTold(t *testing.T) {
 	for says, hides := range map[string]bool{
-		"waits for vault/pg": true, "app vault: held by ann": true, "vault is refused": true, "belongs to app vault": true, `"vault" has it`: true, "vault/pg": true,
+		"waits for vault/pg": true, "app vault: held by ann": true, "vault is refused": true, "belongs to app vault": true, `"vault" has it`: true,
 		"vault": false, "web/vault": false, "waits for web/vault": false, "vaults are closed": false, "the old-vault is gone": false, "my_vault is gone": false, "serves": false, "": false,
 		"waits for web/vault and vault": true,
 	} {
@@ -307,4 +307,7 @@ func TestASentenceThatNamesAHiddenAppIsNotTold(t *testing.T) {
 		require.Equal(t, hides, out[0].Reason == elsewhere, says)
 		require.Equal(t, int64(1<<60), out[0].Seq)
 	}
+	out, err := scrubbed([]string{"vault"}, []ring.Event{{On: "vault/pg"}, {On: "web/vault"}})
+	require.NoError(t, err)
+	require.Equal(t, []ring.Event{{}, {On: "web/vault"}}, out, "what is no sentence does not become one")
 }

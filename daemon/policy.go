@@ -117,11 +117,12 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(inForce)) {
 		a := inForce[name].App
 		found, _ := d.judge.Findings(&a, whose.Of(policy.HolderOf(&a)))
+		says := sync.OnceValue(func() func(policy.Finding) string { return d.withoutValues(name) }) // only where something is denied
 		for _, f := range found {
 			if f.Verdict != policy.Deny {
 				continue
 			}
-			v := violation{source: a.Source, app: name, rule: f.Rule, says: d.withoutValues(name, f)}
+			v := violation{source: a.Source, app: name, rule: f.Rule, says: says()(f)}
 			if kind, service, _ := strings.Cut(f.Of, "."); kind == "services" {
 				v.service = service
 			}
@@ -136,18 +137,22 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 	d.tellExpiring(ctx, inForce, time.Now())
 }
 
-// withoutValues is what a finding says without the values of an app's secrets: a place that the
-// policy judges may hold one of the host's. Where these cannot be read it is told without its place's value.
-func (d *Daemon) withoutValues(app string, f policy.Finding) string {
+// withoutValues gives what a finding says without the values of an app's secrets: a place that the
+// policy judges may hold one of the host's. They are read once, for all findings of the app. Where
+// they cannot be read, a finding is told without what stands in its place.
+func (d *Daemon) withoutValues(app string) func(f policy.Finding) string {
 	values, err := d.valuesOf(app)
-	if err != nil {
-		f.Value = ""
+	longest := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	return func(f policy.Finding) string {
+		if err != nil {
+			f.Value = ""
+		}
+		says := f.Says()
+		for _, value := range longest {
+			says = ring.Strike(says, value, "${"+values[value]+"}")
+		}
+		return says
 	}
-	says := f.Says()
-	for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) {
-		says = ring.Strike(says, value, "${"+values[value]+"}")
-	}
-	return says
 }
 
 // tellExpiring tells of grants of apps in force that expire soon: 14 days ahead and 1 day.
