@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -14,7 +15,7 @@ import (
 
 // RefuseLeftBehind takes the apps out of a plan that would begin a volume or a folder empty
 // while the plan gives up one with the same image and mount point, or another commit did
-// before. An app in force that has it keeps what is in force.
+// before. One counts with another image, too, where service, mount point and name are the same. An app in force that has it keeps what is in force.
 func (d *DataHost) RefuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
 	refused := d.refuseTwice(plan)
 	maps.Copy(refused, d.wrong)
@@ -48,8 +49,9 @@ func (d *DataHost) RefuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
 // matchLeft is what a thing of an app would leave behind. Several databases of one image may move
 // in one commit: the hint names the one that is most like it.
 func (d *DataHost) matchLeft(app *ring.App, h *holding, given, left []holding) (*holding, bool) {
-	alike := func(old *holding) bool {
+	alike := func(old *holding, was *ring.App) bool {
 		its := old.image == h.image && old.image != "" || old.app == app.Name && old.service == h.service // another image of the same service
+		its = its || old.service == h.service && calledAlike(app, was, h, old)                            // and under another name of the app
 		return its && old.target == h.target && old.name != h.name
 	}
 	nearest := func(all []holding, of func(app string) *ring.App) (found *holding) {
@@ -57,7 +59,7 @@ func (d *DataHost) matchLeft(app *ring.App, h *holding, given, left []holding) (
 		for i := range all {
 			old := &all[i]
 			was := of(old.app)
-			if likeness := likenessOf(app, was, h, old); alike(old) && likeness > best && d.OneHand(app, was) {
+			if likeness := likenessOf(app, was, h, old); alike(old, was) && likeness > best && d.OneHand(app, was) {
 				found, best = old, likeness
 			}
 		}
@@ -68,6 +70,16 @@ func (d *DataHost) matchLeft(app *ring.App, h *holding, given, left []holding) (
 		old = nearest(left, func(name string) *ring.App { f := d.Left[name]; return &f.App })
 	}
 	return old, old != nil
+}
+
+// calledAlike reports whether two things have one key, or one path below their apps' folders. An
+// app that moves with another image, pgvector instead of postgres, keeps both.
+func calledAlike(app, was *ring.App, h, old *holding) bool {
+	if h.isFolder() || old.isFolder() {
+		below := func(a *ring.App, x *holding) string { return strings.TrimPrefix(x.source, path.Clean(a.Path)+"/") }
+		return h.isFolder() && old.isFolder() && below(app, h) == below(was, old)
+	}
+	return h.key == old.key
 }
 
 // likenessOf says how much of its app, folder, service and key a thing has kept: what comes first

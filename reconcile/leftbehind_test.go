@@ -51,7 +51,9 @@ func TestNoVolumeBeginsEmptyWhereItsDataStaysBehind(t *testing.T) {
 		{name: "taken over from an app that there is not", next: []ring.App{from(withData("store", "db", "pgdata", "postgres:16"), "shpo", "shpo_pgdata")}, refused: []string{"shop", "store"}, hint: "from: shop"},
 		{name: "another name and another key", next: []ring.App{withData("store", "db", "data", "postgres:16")}, refused: []string{"shop", "store"}, hint: "{data: {name: shop_pgdata, x-gitring: {from: shop}}}"},
 		{name: "one more app of the same kind", next: []ring.App{shop, withData("store", "db", "pgdata", "postgres:16")}},
-		{name: "another image", next: []ring.App{withData("store", "db", "pgdata", "mariadb:11")}},
+		{name: "and another image", next: []ring.App{withData("store", "db", "pgdata", "pgvector/pgvector:pg16")}, refused: []string{"shop", "store"}, hint: "from: shop"},
+		{name: "another image and another key", next: []ring.App{withData("store", "db", "data", "mariadb:11")}},
+		{name: "another image and another service", next: []ring.App{withData("store", "maria", "pgdata", "mariadb:11")}},
 		{name: "the app is only removed", next: nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -297,11 +297,19 @@ func (t *decider) fetchForPlan(app *ring.App, s *ring.Service, a ring.Action) {
 			put(&t.imageless, ring.ID(app.Name, s.Name), imageless{r.Says, app.Commit})
 			return
 		}
-		says = say("%s: %s; attempt %d", says, try.Err, try.N)
+		says = say("%s; attempt %d", triedWords(says, try.Err), try.N)
 		if t.now.Before(try.Next) {
 			says += say(", next try %s UTC", try.Next.UTC().Format("15:04:05"))
 		}
 	}
 	put(&t.staging, app.Name, ring.Reason{Code: ring.WhyImagePending, On: ring.ID(app.Name, s.Name), Says: says})
 	put(&t.imageless, ring.ID(app.Name, s.Name), imageless{says, app.Commit})
+}
+
+// triedWords is a step with how it ended. An error that begins with cannot names the step by itself.
+func triedWords(step, err string) string {
+	if strings.HasPrefix(err, "cannot ") {
+		return err
+	}
+	return step + ": " + err
 }

@@ -107,7 +107,8 @@ func TestNoFolderBeginsEmptyWhereItsDataStaysBehind(t *testing.T) {
 			name: "a volume instead of the folder", next: []ring.App{withData("shop", "db", "pgdata", pg)}, refused: []string{"shop"},
 			says: "VOLUME shop_pgdata WOULD BEGIN EMPTY: app shop has the data in folder /srv/shop/data", hint: "mount folder /srv/shop/data again, or copy what it holds",
 		},
-		{name: "another image", next: []ring.App{inFolder("store", "store", "store/data", "mariadb:11")}},
+		{name: "renamed and moved, with another image", next: []ring.App{inFolder("store", "store", "store/data", "pgvector/pgvector:pg16")}, refused: []string{"shop", "store"}, hint: `sign "Gitring-Data: store from shop"`},
+		{name: "another image and another folder", next: []ring.App{inFolder("store", "store", "store/files", "mariadb:11")}},
 		{name: "it is only removed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -177,7 +177,7 @@ func TestACommitThatWaitsIsNotNamedTwice(t *testing.T) {
 // A commit that cannot come into force is waited for beside the services of the one before.
 // Why an image is not there yet is the sentence of its app, which stands above.
 func TestAnImageThatIsLookedUpIsToldOnce(t *testing.T) {
-	const why = "resolving db:2: cannot resolve image db:2: connection refused; attempt 2"
+	const why = "cannot resolve image db:2: connection refused; attempt 2"
 	st := &ring.Status{Sources: []ring.SourceStatus{{
 		Name: "prod", Commit: "ab12cd3", Sync: ring.SyncStaging, Next: &ring.Next{Commit: "cd34ef5", Reason: "app db: " + why, Code: ring.WhyImagePending},
 		Apps: []ring.AppStatus{{Name: "db", Health: ring.Progressing, Reason: why, Code: ring.WhyImagePending, Services: []ring.ServiceStatus{{
