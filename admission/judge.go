@@ -40,7 +40,7 @@ type Judge struct {
 // For is the judge of a configuration.
 func For(c *config.Config) Judge {
 	return Judge{dataRoot: c.DataRoot, Runtimes: &EngineRuntimes{}, Rules: policy.Rules{
-		Profile: c.Rules.Profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"), Secrets: []string{filepath.Join(c.State, "secrets"), c.Secrets.Dir},
+		Profile: c.Rules.Profile, Host: c.OwnerName(), Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"), Secrets: []string{filepath.Join(c.State, "secrets"), c.Secrets.Dir},
 		EngineGroups: engineGroups(c.Engine.URL), Services: c.MostServices(), Routes: c.Rules.Routes, Listen: c.Listen.HTTP, ListenAPI: apiAddress(c),
 		Lists: c.Rules.Lists, Grants: c.Rules.Grants,
 	}}
@@ -76,7 +76,7 @@ func ownPaths(c *config.Config) []string {
 
 // namedPaths are those that the configuration names, as it names them.
 func namedPaths(c *config.Config) []string {
-	out := append([]string{c.State, c.Env.Dir, c.Listen.Socket, c.Rules.File, c.Secrets.Dir, c.Secrets.HostKeyFile}, c.Rules.SignatureFiles...)
+	out := append([]string{c.State, c.Env.Dir, c.Listen.Socket, c.Rules.File, c.Secrets.Dir, c.Secrets.HostKeyFile, c.Engine.KeyFile}, c.Rules.SignatureFiles...)
 	for _, k := range c.Secrets.Keys {
 		out = append(out, k.AgeFile, k.SSHFile, k.OpenPGPFile)
 	}

@@ -31,6 +31,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.path("registries.docker_config", &c.Registries.DockerConfig)
 	k.helpers(c.Registries.Helpers)
 	k.engine(&c.Engine)
+	k.cluster(c)
 	k.path("listen.socket", &c.Listen.Socket)
 	k.listen(&c.Listen)
 	k.path("api.tokens", &c.API.Tokens)
@@ -90,8 +91,8 @@ func (k *checker) host(name string) {
 }
 
 func (k *checker) engine(e *EngineConfig) {
-	if e.Kind != "docker" && e.Kind != "swarm" {
-		k.wrong("engine.kind", ring.Meant(e.Kind, []string{"docker", "swarm"}), "engine.kind: %q is not known", e.Kind)
+	if e.Kind != KindDocker && e.Kind != KindSwarm {
+		k.wrong("engine.kind", ring.Meant(e.Kind, []string{KindDocker, KindSwarm}), "engine.kind: %q is not known", e.Kind)
 	}
 	scheme, rest, _ := strings.Cut(e.URL, "://")
 	switch {
@@ -99,6 +100,37 @@ func (k *checker) engine(e *EngineConfig) {
 	case scheme == "tcp" && rest != "":
 	default:
 		k.wrong("engine.url", "unix:///var/run/docker.sock, or tcp://host:port", "engine.url: %q is no address of an engine", e.URL)
+	}
+}
+
+// longestCluster is the longest name of a cluster: a config of the swarm is named after it.
+const longestCluster = 40
+
+// cluster checks what is said of a swarm, and that nothing is where there is none.
+func (k *checker) cluster(c *Config) {
+	e := &c.Engine
+	k.path("engine.key_file", &e.KeyFile)
+	if !e.Swarm() {
+		for _, of := range []struct{ at, value string }{{"engine.cluster", e.Cluster}, {"engine.key_file", e.KeyFile}} {
+			if of.value != "" {
+				k.wrong(of.at, "write engine.kind: swarm, or take it out", "%s is of a swarm, and engine.kind is %s", of.at, e.Kind)
+			}
+		}
+		return
+	}
+	switch {
+	case e.Cluster == "":
+		k.wrong("engine", "cluster: prod names the swarm in labels and commit statuses; never change it later", "engine.cluster is missing")
+	case !HostName.MatchString(e.Cluster) || len(e.Cluster) > longestCluster:
+		k.wrong("engine.cluster", fmt.Sprintf("lower-case letters, digits, '.', '_' and '-', at most %d, beginning with a letter or digit", longestCluster),
+			"engine.cluster: %q is no name for a swarm", e.Cluster)
+	}
+	if e.KeyFile == "" {
+		k.wrong("engine", "key_file: /etc/gitring/cluster-key, of 32 random bytes, the same on each manager that runs gitring",
+			"engine.key_file is missing")
+	}
+	if c.Secrets.HostKeyFile != "" {
+		k.wrong("secrets.host_key_file", "take it out", "secrets.host_key_file: on a swarm engine.key_file is the key of the keyed hashes")
 	}
 }
 

@@ -72,8 +72,24 @@ type Registries struct {
 
 // EngineConfig says what runs the containers.
 type EngineConfig struct {
-	Kind string `yaml:"kind"` // docker
+	Kind string `yaml:"kind"` // docker or swarm
 	URL  string `yaml:"url"`
+	// Cluster is the name of a swarm, and KeyFile has the key of its keyed hashes, the same on
+	// every manager that runs gitring. Both are "" for one engine.
+	Cluster string `yaml:"cluster"`
+	KeyFile string `yaml:"key_file"`
+}
+
+// Swarm reports whether the engine schedules by itself.
+func (e *EngineConfig) Swarm() bool { return e.Kind == KindSwarm }
+
+// OwnerName is by which what gitring makes is known, on the engine and at the forge: the name of
+// the cluster, and of this host where there is none.
+func (c *Config) OwnerName() string {
+	if c.Engine.Swarm() {
+		return c.Engine.Cluster
+	}
+	return c.Host
 }
 
 // Listen says where the daemon can be reached.
@@ -193,6 +209,12 @@ type Webhook struct {
 	SecretFile string `yaml:"secret_file"`
 }
 
+// The kinds of engines.
+const (
+	KindDocker = "docker"
+	KindSwarm  = "swarm"
+)
+
 // The defaults of docs/reference/configuration.md.
 const (
 	DefaultState       = "/var/lib/gitring"
@@ -212,7 +234,7 @@ func (c *Config) setDefaults(env func(string) string) {
 	orElse(&c.Registries.DockerConfig, DockerConfig(env))
 	orElse(&c.State, DefaultState)
 	orElse(&c.DataRoot, DefaultDataRoot)
-	orElse(&c.Engine.Kind, "docker")
+	orElse(&c.Engine.Kind, KindDocker)
 	orElse(&c.Engine.URL, DefaultEngineURL)
 	orElse(&c.Listen.Socket, DefaultSocket)
 	orElse(&c.Secrets.Dir, DefaultSecretsDir)

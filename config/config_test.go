@@ -277,7 +277,7 @@ func TestAnEmptyOrEndlessConfigurationIsTold(t *testing.T) {
 
 func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 	cases := []struct{ old, new, want string }{
-		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
+		{"host: edge-1", "host: edge-1\nengine: {kind: swarm, cluster: prod, key_file: k}", "config.yaml:2: engine.kind: swarm"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.want, func(t *testing.T) {

@@ -29,7 +29,7 @@ func GitConfig(c *Config, s *SourceConfig) gitsync.Config {
 // host's env folder, which change while the daemon runs.
 func SettingsOf(c *Config, s *SourceConfig) manifest.Settings {
 	return manifest.Settings{
-		Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation, DataRoots: s.dataRoots(),
+		Source: s.Name, Path: s.Path, Host: c.OwnerName(), Swarm: c.Engine.Swarm(), Facts: c.Facts, Interpolation: c.Interpolation, DataRoots: s.dataRoots(),
 		Limits: s.limits.content, Traffic: c.Traffic.Settings(), NoStatus: s.Status == nil,
 	}
 }

@@ -12,7 +12,7 @@ import (
 // that nobody keeps.
 func (c *Config) NotCarriedOut() Mistakes {
 	n := &notYet{file: c.File, lines: c.lines}
-	n.value("engine.kind", c.Engine.Kind, "docker")
+	n.value("engine.kind", c.Engine.Kind, KindDocker)
 	return n.mistakes.sorted()
 }
 

@@ -219,7 +219,7 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 	}
 	d.contentStore.planned = d.ledger.planned
 	docker, err := runtime.Dial(ctx, runtime.Options{
-		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.contentDir(), DataRoot: d.cfg.DataRoot,
+		URL: d.cfg.Engine.URL, Host: d.cfg.OwnerName(), Sources: d.sourceNames(), ContentDir: d.contentDir(), DataRoot: d.cfg.DataRoot,
 		Front: d.upgrades.FrontBuild, Allow: d.judge.Allow, ImageRules: d.imageRules, Verified: d.isVerified, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.openSealed, Values: d.valuesOf,
 		ContentAt: d.contentStore.at, Placed: []string{secretsOnDisk(d.cfg.State), d.cfg.Secrets.Dir},
@@ -292,7 +292,7 @@ func (d *Daemon) wireLoop() {
 		sources = append(sources, f.source)
 	}
 	d.loop = reconcile.New(reconcile.Options{
-		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Fronts: d.fronts, Memory: d.ledger,
+		Host: d.cfg.OwnerName(), Gitring: ring.Release, Engine: d.engine, Health: d.health, Fronts: d.fronts, Memory: d.ledger,
 		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.KeepImages(),
 		Took: d.countLook, Words: d.words, Signing: d.signing, TagRules: d.tagRules, Trial: d.trial.is, Passed: func() { d.readyOnce.Do(func() { close(d.ready) }) },
 	}, sources)

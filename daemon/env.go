@@ -62,11 +62,13 @@ type HostValues struct {
 // newEnvFolder makes sure of the key. Without a dir there is nothing to seal.
 func newEnvFolder(c *config.Config) (*envFolder, error) {
 	e := &envFolder{dir: c.Env.Dir, interpolation: c.Interpolation}
-	if e.dir == "" && !c.Secrets.Used() {
-		return e, nil
-	}
 	var err error
-	e.key, err = envKey(hostKeyFile(c))
+	switch {
+	case c.Engine.Swarm():
+		e.key, err = ClusterKey(c)
+	case e.dir != "" || c.Secrets.Used():
+		e.key, err = envKey(hostKeyFile(c))
+	}
 	return e, err
 }
 

@@ -28,7 +28,7 @@ func (d *Daemon) wirePulls() {
 		forge := d.forges[f.cfg.Name]
 		forge.Branch = f.cfg.Branch
 		f.pulls = notify.NewPulls(notify.PullOptions{
-			Source: f.cfg.Name, Host: d.cfg.Host, Forge: forge, Log: d.log,
+			Source: f.cfg.Name, Host: d.cfg.OwnerName(), Forge: forge, Log: d.log,
 			Edition: f.pullEdition, Judge: f.pullPlan, Post: d.postPlan,
 		})
 	}
@@ -62,7 +62,7 @@ func (f *follower) pullPlan(ctx context.Context, p notify.Pull) (*notify.PullPla
 	var out *notify.PullPlan
 	err := f.git.Propose(ctx, gitsync.Proposal{Head: p.Head, Ref: p.Ref, Fork: p.Fork}, func(got gitsync.Proposed) error {
 		out = &notify.PullPlan{
-			Host: f.d.cfg.Host, Source: f.cfg.Name, Branch: f.cfg.Branch, Head: p.Head,
+			Host: f.d.cfg.OwnerName(), Source: f.cfg.Name, Branch: f.cfg.Branch, Head: p.Head,
 			Untrusted: got.Refusal, Behind: got.Behind, Merged: got.Merged, Alone: got.Alone,
 		}
 		if got.Refusal != nil {
@@ -155,7 +155,7 @@ func (p *plannedHere) public() ring.Changes {
 // what is posted here is in their own context alone. An app that has the name of that
 // context keeps it.
 func (d *Daemon) postPlan(ctx context.Context, p ring.Post) error {
-	if f := d.follower(p.Source); f == nil || f.pulls == nil || p.Context != notify.PlanContext(d.cfg.Host) {
+	if f := d.follower(p.Source); f == nil || f.pulls == nil || p.Context != notify.PlanContext(d.cfg.OwnerName()) {
 		return fmt.Errorf("cannot post to %s: not the head of a pull request", p.SHA.Short())
 	}
 	st, _ := d.loop.Status()

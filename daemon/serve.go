@@ -77,6 +77,8 @@ func changesLocked(now, next *config.Config) error {
 		{"host", now.Host, next.Host},
 		{"state", now.State, next.State},
 		{"engine.url", now.Engine.URL, next.Engine.URL},
+		{"engine.kind", now.Engine.Kind, next.Engine.Kind},
+		{"engine.cluster", now.Engine.Cluster, next.Engine.Cluster},
 	} {
 		if x.now != x.next {
 			return &ring.HostError{Says: x.key + " was changed from " + x.now + " to " + x.next + ", which takes a restart of the daemon"}

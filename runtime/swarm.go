@@ -99,7 +99,7 @@ func noManager(info swarm.Info, can bool) string {
 // runs goes on.
 func swarmFault(cannot string, err error) error {
 	if text := err.Error(); strings.Contains(text, "does not have a leader") || strings.Contains(text, "code = DeadlineExceeded") {
-		return &ring.EngineError{Err: fmt.Errorf("%s: no quorum of its managers, and what runs goes on: %w", cannot, err)}
+		return &ring.EngineError{NoQuorum: true, Err: fmt.Errorf("%s: no quorum of its managers, and what runs goes on: %w", cannot, err)}
 	}
 	return fault(cannot, "", err)
 }

@@ -642,6 +642,9 @@ func TestLastOnSwarmWithoutQuorumNothingIsSeen(t *testing.T) {
 		cancel()
 		if err != nil && strings.Contains(err.Error(), "no quorum") {
 			require.Zero(t, seen)
+			var e *ring.EngineError
+			require.ErrorAs(t, err, &e)
+			require.True(t, e.NoQuorum)
 			break
 		}
 		require.True(t, time.Now().Before(until), "what is said instead: %v", err)

@@ -85,7 +85,7 @@ func (g *globals) restore(ctx context.Context, file string, withConfig bool) err
 	if err != nil {
 		return err
 	}
-	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.Host)
+	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.OwnerName())
 	if err != nil {
 		return &exit.Failure{Code: exit.Conflict, Says: err.Error(), Hint: "systemctl stop gitring; what runs keeps running", Why: err}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
@@ -51,12 +52,18 @@ func configCheckCmd(g *globals) *cobra.Command {
 type checkedConfig struct {
 	File    string   `json:"file"`
 	Host    string   `json:"host"`
+	Cluster string   `json:"cluster,omitempty"`
 	Sources []string `json:"sources"`
 	Profile string   `json:"profile"`
 }
 
 func (g *globals) configCheck(file string, cfg *config.Config) error {
-	out := checkedConfig{File: file, Host: cfg.Host, Profile: string(cfg.Rules.Profile), Sources: []string{}}
+	out := checkedConfig{File: file, Host: cfg.Host, Cluster: cfg.Engine.Cluster, Profile: string(cfg.Rules.Profile), Sources: []string{}}
+	if cfg.Engine.Swarm() {
+		if _, err := daemon.ClusterKey(cfg); err != nil {
+			return err
+		}
+	}
 	for i := range cfg.Sources {
 		s := &cfg.Sources[i]
 		if _, err := gitsync.LoadTrust(s.Trust.TrustConfig(), s.Name, s.Branch); err != nil {
@@ -74,7 +81,7 @@ func (g *globals) configCheck(file string, cfg *config.Config) error {
 	}
 	s := g.screen()
 	s.Line(0, " ", screen.Text(file+":"), screen.Painted("nothing is wrong", screen.Green))
-	s.Line(2, ", ", screen.Text("host "+out.Host), screen.Text(wording.Plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), screen.Text("policy "+out.Profile))
+	s.Line(2, ", ", screen.Text("host "+out.Host+wording.When(out.Cluster != "", " of swarm "+out.Cluster)), screen.Text(wording.Plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), screen.Text("policy "+out.Profile))
 	_, err := fmt.Fprint(g.out, s)
 	return err
 }

@@ -75,7 +75,7 @@ func (g *globals) serve(ctx context.Context) error {
 		return err
 	}
 	log := newLog(g)
-	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.Host)
+	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.OwnerName())
 	if err != nil {
 		return err
 	}
