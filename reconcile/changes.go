@@ -134,6 +134,9 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 		return out
 	case !c.known && s.FrontOf != "":
 		out.Reason = "new: the front of " + s.FrontOf
+		if had, ok := inForce(have, s.FrontOf); ok {
+			out.Gap, out.GapSeconds = definedGap(had, s)
+		}
 		return out
 	case !c.known:
 		out.Reason = "new: image " + s.Spec.Image + comesFirst(s)
@@ -158,7 +161,9 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 		}
 		out.Reason += comesFirst(s)
 	case c.class == ring.ChangeRoll:
-		out.Gap, out.GapSeconds = gap, seconds
+		if out.Gap, out.GapSeconds = gap, seconds; out.Gap == "" {
+			out.Gap, out.GapSeconds = definedGap(c.old, c.s)
+		}
 		out.Needs = t.spareSays(s)
 		out.Reason += comesFirst(s)
 	}

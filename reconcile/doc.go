@@ -44,6 +44,7 @@
 //	underway      the runs that have not ended, for people
 //	changes       what a plan would do, service by service
 //	gap           how long a service will not answer
+//	defined       labels of which a proxy would see two for a while
 //	newcomer_note what the plan says of services that are new here
 //
 // One look:

@@ -52,7 +52,7 @@ func (d *declared) front() ring.Service {
 		s.Spec.Ports = []ring.Port{{HostPort: d.frontPort, Container: port, Protocol: "tcp"}}
 	}
 	if d.frontLabel != "" { // as a label that a proxy finds: its front tells its health
-		s.Spec.Labels = map[string]string{"traefik.rule": d.frontLabel}
+		s.Spec.Labels = map[string]string{"traefik.http.routers.web.rule": d.frontLabel}
 		s.Checks = []ring.Check{{Name: "docker", For: ring.Readiness, Docker: true}}
 	}
 	s.Written = ring.WrittenHash(s.Spec)
