@@ -53,7 +53,20 @@ type Cluster struct {
 	Nodes    []Node           // by name, then ID
 	Services []ClusterService // with this cluster's label, by name
 	Files    []ClusterFile    // configs and secrets with this cluster's label, by name
+	Lease    Lease
 }
+
+// Lease says which of several managers with gitring acts. The others follow: they fetch, verify
+// and look, and change nothing.
+type Lease struct {
+	// Holder is the name of the manager that has it, and Mine whether that is this one. Zero is
+	// an engine without a lease.
+	Holder string
+	Mine   bool
+}
+
+// Follows reports whether another manager acts.
+func (c *Cluster) Follows() bool { return c != nil && c.Lease.Holder != "" && !c.Lease.Mine }
 
 // Node is one machine of a cluster. gitring shows nodes, and changes none.
 type Node struct {

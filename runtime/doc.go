@@ -95,6 +95,10 @@
 //	swarmseen      what a look at it says, in ring's words
 //	swarmspec      what making a service of it sends
 //	swarmkeys      what it cannot carry, by name
+//	lease          which of several managers acts, by what each has seen
+//	swarmlease     the lease as a config, and the calls that ask it
+//	clock_linux    the time since boot, which nobody sets
+//	clock_other    the same where no manager runs
 //
 // Images:
 //

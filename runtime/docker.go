@@ -57,6 +57,8 @@ type Options struct {
 	Values func(app string) (map[string]string, error)
 	// Front is the program that fronts run; zero makes none.
 	Front FrontBuild
+	// Lease is as whom a manager of a swarm asks for the lease of its cluster.
+	Lease LeaseOptions
 	// Allow judges what is about to be sent to the engine for an app, a Request,
 	// with its sealed values still closed; nil allows everything. A *ring.Refusal
 	// among its error's causes reaches the author.

@@ -31,7 +31,9 @@ type manager interface {
 	TaskList(ctx context.Context, o swarm.TaskListOptions) ([]swarm.Task, error)
 	NodeList(ctx context.Context, o swarm.NodeListOptions) ([]swarm.Node, error)
 	ConfigList(ctx context.Context, o swarm.ConfigListOptions) ([]swarm.Config, error)
+	ConfigInspectWithRaw(ctx context.Context, id string) (swarm.Config, []byte, error)
 	ConfigCreate(ctx context.Context, c swarm.ConfigSpec) (swarm.ConfigCreateResponse, error)
+	ConfigUpdate(ctx context.Context, id string, v swarm.Version, c swarm.ConfigSpec) error
 	ConfigRemove(ctx context.Context, id string) error
 	SecretList(ctx context.Context, o swarm.SecretListOptions) ([]swarm.Secret, error)
 	SecretCreate(ctx context.Context, s swarm.SecretSpec) (swarm.SecretCreateResponse, error)
@@ -41,17 +43,24 @@ type manager interface {
 // Swarm is a manager of a swarm as gitring sees it. It shares the client, the credentials and
 // the judge of payloads with Docker, whose Options.Host is the name of the cluster here. Its
 // methods may be called from many goroutines; Look by one at a time.
-type Swarm struct{ docker *Docker }
+type Swarm struct {
+	docker *Docker
+	lease  *swarmLease // nil acts without one
+}
 
 // DialSwarm is the swarm that the engine at o.URL is a manager of. One that does not answer now
-// is no error, as for Dial. One that answers and is no manager is an UnfitError.
+// is no error, as for Dial. One that answers and is no manager, or one whose lease has another key, is an UnfitError.
 func DialSwarm(ctx context.Context, o Options) (*Swarm, error) {
 	d, err := Dial(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Swarm{d}
-	if _, err := s.ready(ctx); err != nil {
+	s := &Swarm{d, newSwarmLease(o.Host, o.Lease)}
+	m, err := s.ready(ctx)
+	if err == nil && s.lease != nil {
+		_, err = s.lease.find(ctx, m)
+	}
+	if err != nil {
 		var unfit *UnfitError
 		if errors.As(err, &unfit) {
 			return nil, errors.Join(err, d.Close())
@@ -113,6 +122,10 @@ func (s *Swarm) Look(ctx context.Context) (ring.Seen, error) {
 	if err != nil {
 		return ring.Seen{}, err
 	}
+	lease, err := s.lease.renew(ctx, m)
+	if err != nil {
+		return ring.Seen{}, err
+	}
 	at := s.docker.opts.Now()
 	ours := filters.NewArgs(filters.Arg("label", labelHost+"="+s.docker.opts.Host))
 	var all swarmAnswers
@@ -141,7 +154,9 @@ func (s *Swarm) Look(ctx context.Context) (ring.Seen, error) {
 			return ring.Seen{}, swarmFault("cannot list "+ask.what+" of the swarm", err)
 		}
 	}
-	return all.seen(s.docker.opts.Host, at), nil
+	seen := all.seen(s.docker.opts.Host, at)
+	seen.Cluster.Lease = lease
+	return seen, nil
 }
 
 // Do carries out one step. Each can be repeated: its effect is the same the second time.
@@ -154,6 +169,9 @@ func (s *Swarm) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 	m, err := s.ready(ctx)
 	if err != nil {
 		return ring.Done{}, err
+	}
+	if s.lease != nil {
+		m = leased{m, s.lease}
 	}
 	switch a.Kind {
 	case ring.DoServe:
