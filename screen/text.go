@@ -31,6 +31,14 @@ func Age(t, now time.Time) string {
 	return Elapsed(t, now) + " ago"
 }
 
+// Lasting is " for 3s" of what has been so since t, and "" below a second.
+func Lasting(t, now time.Time) string {
+	if now.Sub(t) < time.Second {
+		return ""
+	}
+	return " for " + Elapsed(t, now)
+}
+
 // Elapsed is the time from t to now, with one unit; "0s" where t is later.
 func Elapsed(t, now time.Time) string {
 	d := max(now.Sub(t), 0)

@@ -397,7 +397,7 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 		}
 		says := conditionSays(c)
 		if !c.Since.IsZero() {
-			says += " since " + screen.Age(c.Since, now)
+			says += screen.Lasting(c.Since, now)
 		}
 		if refused := p.app.Refusal; conditionTold(sv, &c) || refused != nil && refused.Says == c.Reason || p.app.Reason == c.Reason {
 			named = append(named, says)
@@ -410,7 +410,7 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	}
 	showTag(s, p, now)
 	if f := sv.Front; f != nil && f.Queued > 0 {
-		s.Line(2, " ", screen.Text(p.id()), screen.Painted(wording.Counted(f.Queued, "request")+" waiting since "+screen.Age(f.QueuedSince, now), screen.Yellow))
+		s.Line(2, " ", screen.Text(p.id()), screen.Painted(wording.Counted(f.Queued, "request")+" waiting"+screen.Lasting(f.QueuedSince, now), screen.Yellow))
 	}
 	if hint != "" {
 		s.Line(4, " ", screen.Painted("hint:", screen.Dim), screen.Text(hint))

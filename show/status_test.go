@@ -317,7 +317,7 @@ func TestAFrontGoesWithItsService(t *testing.T) {
 	require.NotContains(t, plain, "shop/web-front")
 	require.Contains(t, plain, "shop/blog-front", "of that name, and no front")
 	require.Regexp(t, `shop/web +Ready +2/2.*8080`, plain, "its ports are the front's")
-	require.Contains(t, plain, "shop/web 3 requests waiting since 4s ago")
+	require.Contains(t, plain, "shop/web 3 requests waiting for 4s")
 	require.Contains(t, plain, "2 ready")
 	require.Contains(t, seen(View{Wide: true}), "shop/web-front")
 

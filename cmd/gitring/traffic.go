@@ -223,7 +223,7 @@ func frontWords(f *api.FrontNow, now time.Time) []screen.Word {
 		screen.Text(wording.Counted(f.Connections, "connection")),
 	}
 	if f.Queued > 0 {
-		words = append(words, screen.Painted(fmt.Sprintf("%d waiting since %s", f.Queued, screen.Age(f.QueuedSince, now)), screen.Yellow))
+		words = append(words, screen.Painted(fmt.Sprintf("%d waiting%s", f.Queued, screen.Lasting(f.QueuedSince, now)), screen.Yellow))
 	}
 	if f.Old > 0 {
 		words = append(words, screen.Text(fmt.Sprintf("%d older still carrying", f.Old)))

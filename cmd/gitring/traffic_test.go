@@ -44,7 +44,7 @@ func TestTrafficFitsATerminalOf80Columns(t *testing.T) {
 	}
 	for _, part := range []string{
 		"shop/web  Ready  80/tcp -> 8080/tcp http, 53/udp",
-		"table 17, proxy abababab, 1 connection, 12 waiting since 3s ago",
+		"table 17, proxy abababab, 1 connection, 12 waiting for 3s",
 		"no instance listens on 53/udp",
 		"66.7%", "20%", "1203411", "1.4s", "2.5ms", "active canary", "draining",
 		"canary [##--------] 20% step 1 of 3",
@@ -57,7 +57,7 @@ func TestTrafficFitsATerminalOf80Columns(t *testing.T) {
 	away := front
 	away.At = time.Time{}
 	require.Contains(t, trafficScreen(80, now, away), "the front does not answer; it serves by the last table that it was told")
-	require.NotContains(t, trafficScreen(80, now, away), "waiting since")
+	require.NotContains(t, trafficScreen(80, now, away), "waiting for")
 	none := api.FrontNow{App: "shop", Service: "web", Phase: ring.PhasePending, Reason: "waits for port 80/tcp"}
 	require.Contains(t, trafficScreen(80, now, none), "its front does not run: waits for port 80/tcp")
 	other := front
