@@ -17,6 +17,9 @@ import (
 // adopt takes over what Compose runs of an app. What the engine says now is held
 // against the plan, and once more right before the plan comes into force.
 func (d *Daemon) adopt(ctx context.Context, p api.Peer, r api.AdoptRequest) (api.Adoption, error) {
+	if no := d.notOnSwarm("cannot adopt "+r.App, "a stack is not taken over", "docker stack rm "+r.App+", and gitring makes its services; what volumes hold stays"); no != nil {
+		return api.Adoption{}, no
+	}
 	w, err := d.loop.World(ctx)
 	if err != nil {
 		return api.Adoption{}, fmt.Errorf("cannot tell what is in force: %w", err)
@@ -120,6 +123,9 @@ func (d *Daemon) notDone(a *reconcile.Act, err error) error {
 // leave hands an app back to Compose. The folder to go on from is there before
 // gitring lets go.
 func (d *Daemon) leave(ctx context.Context, p api.Peer, r api.LeaveRequest) (api.Left, error) {
+	if no := d.notOnSwarm("cannot leave "+r.App, "Compose runs nothing there", "its services run on without gitring, and docker service works on them"); no != nil {
+		return api.Left{}, no
+	}
 	w, err := d.loop.World(ctx)
 	if err != nil {
 		return api.Left{}, fmt.Errorf("cannot tell what is in force: %w", err)

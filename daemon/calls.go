@@ -104,6 +104,7 @@ func (d *Daemon) labels(ctx context.Context) (map[ring.ServiceID]map[string]stri
 // looking, and whether a forge takes what it is told.
 func (d *Daemon) status(context.Context) (ring.Status, error) {
 	st, _ := d.loop.Status()
+	d.clusterStatus(&st)
 	trouble := d.sender.Trouble()
 	st.Receivers, st.Policy = d.receivers.Trouble(), d.policy.Hash()
 	st.ConfigDiffers = d.differs.Load()

@@ -218,7 +218,7 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 		return err
 	}
 	d.contentStore.planned = d.ledger.planned
-	docker, err := runtime.Dial(ctx, runtime.Options{
+	options := runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.OwnerName(), Sources: d.sourceNames(), ContentDir: d.contentDir(), DataRoot: d.cfg.DataRoot,
 		Front: d.upgrades.FrontBuild, Allow: d.judge.Allow, ImageRules: d.imageRules, Verified: d.isVerified, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.openSealed, Values: d.valuesOf,
@@ -226,11 +226,10 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 		DockerConfig: d.cfg.Registries.DockerConfig, Helpers: d.cfg.Registries.Helpers, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
 		Asked:    func(call, code string) { d.meters.counts.Add(metrics.EngineRequests, call, code) },
-	})
-	if err != nil {
+	}
+	if d.engine, err = dial(ctx, d.cfg, options); err != nil {
 		return unfit(err)
 	}
-	d.engine = docker // never a nil *runtime.Docker, which close would take for one
 	d.judge.Runtimes.Ask = func() (string, []string, error) {
 		ctx, cancel := context.WithTimeout(ctx, admission.RuntimesWithin)
 		defer cancel()
@@ -243,6 +242,23 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 		return d.engine.NoFronts(ctx)
 	}
 	return nil
+}
+
+// dial is the engine of a configuration; never an interface that holds nil, which close would
+// take for one.
+func dial(ctx context.Context, cfg *config.Config, o runtime.Options) (engine, error) {
+	if cfg.Engine.Swarm() {
+		s, err := runtime.DialSwarm(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return &cluster{Swarm: s}, nil
+	}
+	docker, err := runtime.Dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return docker, nil
 }
 
 func (d *Daemon) sourceNames() []string {

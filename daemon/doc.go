@@ -12,7 +12,7 @@
 //	source         a trusted commit's tree becomes the plan of this host
 //	nofronts       whether the engine can run fronts
 //	env            the values that only this host has
-//	cluster        the key that the managers of a swarm share
+//	cluster        a swarm: its key, its status, and what a person may not ask of it
 //	secretfiles    encrypted files, and what they hold
 //	ciphertext     what of them is kept
 //	providers      programs of the host that know values

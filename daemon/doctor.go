@@ -116,6 +116,9 @@ func (d *Daemon) seen(ctx context.Context, st ring.Status, now time.Time) *docto
 	}
 	each(ctx, probes)
 	s.Registries = regs
+	if s.Engine.Swarm != nil && st.Cluster != nil {
+		s.Engine.Swarm.Nodes = st.Cluster.Nodes
+	}
 	s.Reboot = reboot(&facts, &seen, &s.Engine, worldErr, cmp.Or(st.Engine, notLooked(&st)))
 	return s
 }
@@ -189,6 +192,9 @@ func (d *Daemon) probeEngine(ctx context.Context) (doctor.Engine, doctor.Beside)
 	about, err := d.engine.About(ctx)
 	e := doctor.Engine{Asked: answer(err), Version: about.Version, API: about.API, Least: runtime.MinAPI, Cgroup: about.Cgroup,
 		Rootless: about.Rootless, LogDriver: about.LogDriver, Storage: about.Storage, Pools: about.Pools, Podman: about.Podman, Clock: about.Clock}
+	if about.Swarm != nil {
+		e.Swarm = &doctor.Swarm{Managers: about.Swarm.Managers, Autolock: about.Swarm.Autolock}
+	}
 	if err == nil {
 		for _, d := range runtime.Lacking(about.API) {
 			e.Lacks = append(e.Lacks, string(d.Capability))
@@ -237,7 +243,7 @@ func reboot(f *ring.Facts, seen *ring.Seen, e *doctor.Engine, worldErr error, en
 	if e.Podman && !e.AtBoot.Asked.Asked {
 		return doctor.Reboot{} // without systemd nobody can tell what starts its containers
 	}
-	r, back := doctor.Reboot{Asked: answer(nil), Podman: e.Podman}, e.ComeBack()
+	r, back := doctor.Reboot{Asked: answer(nil), Podman: e.Podman, Swarm: e.Swarm != nil}, e.ComeBack()
 	for i := range seen.Instances {
 		in := &seen.Instances[i]
 		row, ours := f.Apps[in.App]
@@ -248,7 +254,7 @@ func reboot(f *ring.Facts, seen *ring.Seen, e *doctor.Engine, worldErr error, en
 			continue
 		}
 		r.Ready++
-		if !slices.Contains(back, in.Policy) {
+		if !r.Swarm && !slices.Contains(back, in.Policy) {
 			r.Stay = append(r.Stay, in.App+"/"+in.Service)
 		}
 	}

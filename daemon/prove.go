@@ -35,6 +35,9 @@ func proofShares(s *proof.Statement, most, heads int) (reserve, journal int) {
 
 // prove makes a proof of who authorised what a container runs.
 func (d *Daemon) prove(ctx context.Context, p api.Peer, r api.ProofRequest) (api.ProofMade, error) {
+	if no := d.notOnSwarm("cannot prove what runs", "a task's container is its node's, and a manager cannot read its labels", "docker service inspect shows the commit that a service was made from"); no != nil {
+		return api.ProofMade{}, no
+	}
 	ctx, cancel := context.WithTimeout(ctx, proofWithin)
 	defer cancel()
 	in, facts, err := d.proven(ctx, r.Target)

@@ -21,9 +21,42 @@ func engineChecks(e *Engine) []Check {
 	case e.Err != "":
 		return []Check{answers.is(Fail, "is it running? systemctl status docker; and may the daemon's user ask it?", "%s", e.Err)}
 	}
-	return []Check{
+	return append([]Check{
 		answers.is(OK, "", "%s %s", e.name(), e.Version), apiCheck(e), clockCheck(e), lacksCheck(e), cgroupCheck(e), rootCheck(e), logCheck(e), storageCheck(e), poolCheck(e), bootCheck(e),
+	}, swarmChecks(e.Swarm)...)
+}
+
+// swarmChecks are none for one engine.
+func swarmChecks(s *Swarm) []Check {
+	if s == nil {
+		return nil
 	}
+	managers, nodes, lock := a("swarm", "managers"), a("swarm", "nodes"), a("swarm", "autolock")
+	switch {
+	case s.Managers < 3:
+		managers = managers.is(Warn, "docker node promote makes a manager of a worker; three of them do without any one",
+			"%d: when one is gone, nothing is changed or moved until it is back", s.Managers)
+	case s.Managers%2 == 0:
+		managers = managers.is(Warn, "docker node promote or demote: an odd number", "%d, which does without no more of them than %d would", s.Managers, s.Managers-1)
+	default:
+		managers = managers.is(OK, "", "%d, and it does without %d of them", s.Managers, s.Managers/2)
+	}
+	var away []string
+	for _, n := range s.Nodes {
+		if n.State != "ready" {
+			away = append(away, n.Name+" is "+n.State)
+		}
+	}
+	nodes = nodes.is(OK, "", "all %d are ready", len(s.Nodes))
+	if len(away) > 0 {
+		nodes = nodes.is(Warn, "docker node ls; gitring shows nodes, and changes none", "%s", strings.Join(away, ", "))
+	}
+	lock = lock.is(OK, "", "a manager that starts asks for a key before it can read the secrets of the swarm")
+	if !s.Autolock {
+		lock = lock.is(Warn, "docker swarm update --autolock=true, and keep the key that it prints away from the managers",
+			"who has the disk of a manager has the secrets of the swarm: the key of its log lies beside it")
+	}
+	return []Check{managers, nodes, lock}
 }
 
 func (e *Engine) name() string {
@@ -152,6 +185,9 @@ func rebootCheck(r *Reboot) Check {
 		return c
 	}
 	back := r.Ready - len(r.Stay)
+	if r.Swarm {
+		return c.is(OK, "", "the swarm starts all %d again, also without gitring, while its managers have quorum", r.Ready)
+	}
 	if len(r.Stay) > 0 {
 		hint := "gitring starts them as soon as it runs; restart: unless-stopped has the engine do it"
 		if r.Podman {

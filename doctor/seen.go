@@ -52,9 +52,19 @@ type Engine struct {
 	Rootless           bool
 	LogDriver, Storage string
 	Podman, Clock      bool // whether it is Podman, and has systemd to run checks
+	// Swarm is what a swarm says of itself; nil for one engine.
+	Swarm *Swarm
 	// Pools is how many networks the engine can still give addresses to; -1 is not known.
 	Pools  int
 	AtBoot Boot
+}
+
+// Swarm is a swarm, asked by one of its managers.
+type Swarm struct {
+	Managers int
+	Nodes    []ring.NodeStatus // as of the daemon's last look
+	// Autolock reports whether a manager that starts asks a person for a key first.
+	Autolock bool
 }
 
 // Boot is whether the engine is started at boot.
@@ -68,6 +78,7 @@ type Boot struct {
 type Reboot struct {
 	Asked
 	Podman bool
+	Swarm  bool     // which places what ran on a node on another one
 	Ready  int      // instances that are to come back
 	Stay   []string // those of them that would not, as app/service
 }

@@ -12,7 +12,7 @@ import (
 // deriveStatus derives what people, the forge and exit codes are told. It decides
 // nothing, and nothing decides by it.
 func (t *decider) deriveStatus() {
-	t.overview = ring.Status{Host: t.Host, Gitring: t.Gitring, At: t.now.UTC()}
+	t.overview = ring.Status{Host: t.Host, Gitring: t.Gitring, At: t.now.UTC(), Cluster: ring.ClusterStatusOf(t.Host, &t.Seen)}
 	if len(t.Sources) > 0 {
 		t.overview.Sources = make([]ring.SourceStatus, len(t.Sources))
 	}
@@ -635,7 +635,7 @@ func (t *Pass) jobStatus(v *service, st *ring.ServiceStatus) {
 
 func (t *Pass) instanceStatus(v *service, in *instance) ring.InstanceStatus {
 	st := ring.InstanceStatus{
-		ID: in.ID, Name: in.Name, Slot: in.Slot, Version: in.Version, Commit: in.Commit, Reason: in.reason,
+		ID: in.ID, Name: in.Name, Slot: in.Slot, Version: in.Version, Commit: in.Commit, Reason: in.reason, Node: in.Node,
 		Adopted: t.adoptedRow(in) != nil,
 	}
 	if in.Live() {

@@ -77,6 +77,62 @@ type Node struct {
 	State, Availability string
 }
 
+// Word is the node's state in one word for people: ready, drained, paused, down, or another one
+// of the cluster's.
+func (n *Node) Word() string {
+	switch {
+	case n.State != "ready":
+		return n.State
+	case n.Availability == "drain":
+		return "drained"
+	case n.Availability == "pause":
+		return "paused"
+	}
+	return n.State
+}
+
+// ClusterStatus is a cluster for people.
+type ClusterStatus struct {
+	Name string `json:"name"`
+	// State is "quorum", or "no quorum": then nothing is decided, and what runs goes on.
+	State string `json:"state"`
+	// Nodes are as of the last look, by name.
+	Nodes []NodeStatus `json:"nodes"`
+}
+
+// The states of a cluster.
+const (
+	ClusterQuorum   = "quorum"
+	ClusterNoQuorum = "no quorum"
+)
+
+// NodeStatus is one node of a cluster.
+type NodeStatus struct {
+	Name    string `json:"name"`
+	Manager bool   `json:"manager,omitempty"`
+	State   string `json:"state"` // Node.Word
+	// Tasks are those of ours that run there.
+	Tasks int `json:"tasks"`
+}
+
+// ClusterStatusOf is the cluster of a look; nil for one engine.
+func ClusterStatusOf(name string, seen *Seen) *ClusterStatus {
+	if seen.Cluster == nil {
+		return nil
+	}
+	st := &ClusterStatus{Name: name, State: ClusterQuorum, Nodes: make([]NodeStatus, len(seen.Cluster.Nodes))}
+	for i := range seen.Cluster.Nodes {
+		n := &seen.Cluster.Nodes[i]
+		st.Nodes[i] = NodeStatus{Name: n.Name, Manager: n.Manager, State: n.Word()}
+		for j := range seen.Instances {
+			if in := &seen.Instances[j]; in.Node == n.Name && in.State == StateRunning {
+				st.Nodes[i].Tasks++
+			}
+		}
+	}
+	return st
+}
+
 // UpdateState is the engine's word for how far an update of a service is; "" before the first.
 type UpdateState string
 

@@ -4,6 +4,9 @@
 //
 //	host       the machine this daemon serves, by its configured name
 //	engine     what runs containers there: Docker (also Podman's socket), Swarm
+//	cluster    a swarm, by its configured name, in place of the host
+//	node       one machine of a cluster
+//	task       what a cluster calls an instance
 //	source     one branch and path of one Git repository that this daemon
 //	           follows, with its own trust and credentials
 //	commit     a verified commit: SHA, parents, signer, tree as a read-only

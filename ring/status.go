@@ -19,6 +19,8 @@ type Status struct {
 	Receivers []ReceiverStatus `json:"receivers,omitempty"`
 	// Engine is what is wrong with the engine; "" when it answers.
 	Engine string `json:"engine,omitempty"`
+	// Cluster is set where the engine schedules by itself; nil elsewhere.
+	Cluster *ClusterStatus `json:"cluster,omitempty"`
 	// Store is why nothing can be written down, and so nothing is done; "" when it can.
 	Store string `json:"store,omitempty"`
 	// Config is why the configuration as it lies on disk could not be read anew, so that
@@ -380,6 +382,8 @@ type InstanceStatus struct {
 	// Address is its own in the first of its networks; "" on the host's.
 	Started time.Time `json:"started,omitzero"`
 	Address string    `json:"address,omitempty"`
+	// Node is the name of the node of a cluster that it runs on; "" elsewhere.
+	Node string `json:"node,omitempty"`
 }
 
 // Usage is what an instance takes of the host at a moment. CPU 1 is one core, whole.

@@ -24,6 +24,8 @@ type About struct {
 	Podman, Clock bool
 	// Pools is how many networks it can still give addresses to; -1 is not known.
 	Pools int
+	// Swarm is what the swarm says of itself that the engine manages; nil for one engine.
+	Swarm *SwarmAbout
 	// Projects are the Compose projects that run here and are not ours.
 	Projects []string
 }

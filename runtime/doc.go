@@ -92,6 +92,8 @@
 // A swarm, which schedules by itself:
 //
 //	swarm          one manager, through the same client
+//	swarmask       what is asked of it besides, and what it refuses
+//	swarmevents    hints that something changed
 //	swarmseen      what a look at it says, in ring's words
 //	swarmspec      what making a service of it sends
 //	swarmkeys      what it cannot carry, by name

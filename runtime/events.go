@@ -27,17 +27,23 @@ const settle = 20 * time.Millisecond
 // An event is a hint: the container is inspected at the next look, and Poke is
 // told. After a gap everything is inspected, because events may be lost.
 func (d *Docker) Run(ctx context.Context) error {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 5*time.Second
-	var since time.Time
 	checks := make(chan struct{})
 	go func() {
 		defer close(checks)
 		d.runChecks(ctx)
 	}()
 	defer func() { <-checks }() // it ends with ctx, as this does
+	return d.heed(ctx, d.listen)
+}
+
+// heed reads one stream of events after the other until ctx ends. listen returns the moment up
+// to which it heard all.
+func (d *Docker) heed(ctx context.Context, listen func(ctx context.Context, since time.Time) (time.Time, error)) error {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 5*time.Second
+	var since time.Time
 	for told := false; ; {
-		last, err := d.listen(ctx, since)
+		last, err := listen(ctx, since)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -120,13 +120,6 @@ func (d *Docker) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 	if err != nil {
 		return err
 	}
-	opts := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: o.Follow, Timestamps: o.Timestamps, Tail: "all"}
-	if o.Tail >= 0 {
-		opts.Tail = fmt.Sprint(o.Tail)
-	}
-	if !o.Since.IsZero() {
-		opts.Since = stamp(o.Since)
-	}
 	cannot := "cannot read the log of container " + short(id)
 	c, err := e.ContainerInspect(ctx, id)
 	if err == nil && c.Config == nil {
@@ -135,16 +128,28 @@ func (d *Docker) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 	if err != nil {
 		return fault(cannot, "", err)
 	}
-	body, err := e.ContainerLogs(ctx, id, opts)
+	body, err := e.ContainerLogs(ctx, id, logsOptions(o))
 	if err != nil {
 		return fault(cannot, "", err)
 	}
 	defer func() { _ = body.Close() }()
-	err = copyLog(w, body, c)
+	err = copyLog(w, body, c.Config.Tty)
 	if err != nil && (!o.Follow || ctx.Err() == nil) {
 		return &ring.EngineError{Err: fmt.Errorf("%s: %w", cannot, err)}
 	}
 	return nil
+}
+
+// logsOptions are those of the engine.
+func logsOptions(o LogOptions) container.LogsOptions {
+	opts := container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: o.Follow, Timestamps: o.Timestamps, Tail: "all"}
+	if o.Tail >= 0 {
+		opts.Tail = fmt.Sprint(o.Tail)
+	}
+	if !o.Since.IsZero() {
+		opts.Since = stamp(o.Since)
+	}
+	return opts
 }
 
 // stamp is a time as the engine takes it.

@@ -136,14 +136,14 @@ func tail(ctx context.Context, e engine, c container.InspectResponse, a ring.Act
 	}
 	defer func() { _ = body.Close() }()
 	out := &ending{max: tailBytes}
-	err = copyLog(out, body, c)
+	err = copyLog(out, body, c.Config.Tty)
 	return string(out.b), err
 }
 
 // copyLog copies both streams as they came. An instance with a terminal has one.
-func copyLog(w io.Writer, body io.Reader, c container.InspectResponse) error {
+func copyLog(w io.Writer, body io.Reader, tty bool) error {
 	var err error
-	if c.Config.Tty {
+	if tty {
 		_, err = io.Copy(w, body)
 	} else {
 		_, err = stdcopy.StdCopy(w, w, body)

@@ -41,6 +41,7 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 	if st.Engine != "" {
 		s.Line(0, " ", screen.Painted("engine:", screen.Red), screen.Text(st.Engine))
 	}
+	showCluster(s, st.Cluster)
 	if st.Config == "" && st.ConfigDiffers {
 		s.Line(0, " ", screen.Painted("configuration:", screen.Yellow), screen.Text("its file was changed since it was read; systemctl reload gitring takes it up"))
 	}
@@ -68,6 +69,48 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 		showApps(s, src.Apps, &v)
 	}
 	showOverrides(s, st.Overrides)
+}
+
+// nodesNamed is how many nodes of one state are named; more of them are counted.
+const nodesNamed = 5
+
+// showCluster is one line: the nodes of a swarm by their states, and how many tasks each has.
+func showCluster(s *screen.Screen, c *ring.ClusterStatus) {
+	if c == nil {
+		return
+	}
+	if c.State == ring.ClusterNoQuorum {
+		s.Line(0, " ", screen.Painted("swarm "+c.Name+":", screen.Red), screen.Text("no quorum; nothing is decided, and what runs goes on"))
+		return
+	}
+	var states []string
+	by := map[string][]ring.NodeStatus{}
+	for _, n := range c.Nodes {
+		if by[n.State] == nil {
+			states = append(states, n.State)
+		}
+		by[n.State] = append(by[n.State], n)
+	}
+	hue := screen.Dim
+	slices.SortFunc(states, func(a, b string) int { // what is well stands first
+		return cmp.Or(-cmp.Compare(wording.When(a == "ready", "!"), wording.When(b == "ready", "!")), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, state := range states {
+		if state != "ready" {
+			hue = screen.Yellow
+		}
+		var names []string
+		tasks := 0
+		for _, n := range by[state] {
+			names, tasks = append(names, fmt.Sprintf("%s (%d)", n.Name, n.Tasks)), tasks+n.Tasks
+		}
+		if len(names) > nodesNamed {
+			names = []string{fmt.Sprintf("%d nodes (%d)", len(by[state]), tasks)}
+		}
+		parts = append(parts, state+" "+strings.Join(names, ", "))
+	}
+	s.Line(0, " ", screen.Painted("swarm "+c.Name+":", hue), screen.Text(strings.Join(parts, "; ")))
 }
 
 // receiverSays is what is wrong with a receiver of notifications.
@@ -499,18 +542,22 @@ func conditionSays(c ring.Condition) string {
 
 func showInstances(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	var rows [][]screen.Word
+	where := "ADDRESS"
 	for _, p := range placesWithFronts(apps) {
 		for _, in := range p.service.Instances {
+			if in.Node != "" {
+				where = "NODE"
+			}
 			rows = append(rows, []screen.Word{
 				screen.Text(in.Name), screen.Text(strconv.Itoa(in.Slot)), screen.Text(in.State), screen.Text(upSince(in.Started, v.Now)), screen.Text(strconv.Itoa(in.Restarts)),
 				screen.Text(cpuOf(v.Usage, in.ID)), screen.Text(memoryOf(v.Usage, in.ID)),
-				screen.Text(cmp.Or(in.Address, "-")), screen.Text(in.Commit.Short()), screen.Text(versionOf(&in)), screen.Text(shortID(in.ID)), screen.Text(in.Reason),
+				screen.Text(cmp.Or(in.Node, in.Address, "-")), screen.Text(in.Commit.Short()), screen.Text(versionOf(&in)), screen.Text(shortID(in.ID)), screen.Text(in.Reason),
 			})
 		}
 	}
 	if len(rows) > 0 {
 		s.Gap()
-		s.Table(2, []string{"INSTANCE", "SLOT", "STATE", "UP", "RESTARTS", "CPU", "MEMORY", "ADDRESS", "COMMIT", "VERSION", "ID", "REASON"}, rows)
+		s.Table(2, []string{"INSTANCE", "SLOT", "STATE", "UP", "RESTARTS", "CPU", "MEMORY", where, "COMMIT", "VERSION", "ID", "REASON"}, rows)
 	}
 }
 
