@@ -2,9 +2,16 @@ package daemon
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"sync/atomic"
 
 	"github.com/gitring/gitring/api"
@@ -33,6 +40,38 @@ func ClusterKey(c *config.Config) ([]byte, error) {
 	}
 	return key, nil
 }
+
+// keyCheck is by which managers of a cluster know that they have one key. Nobody learns from it
+// anything of the key, nor of a value that was hashed with it.
+func keyCheck(key []byte, cluster string) string {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte("gitring cluster key\x00" + cluster)) // a hash takes all
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// leaseOf is as whom this daemon asks for the lease of its cluster. Its ID lies in the state
+// folder: no backup has it, so that no second daemon comes to have it by a restore.
+func leaseOf(c *config.Config, key []byte) (runtime.LeaseOptions, error) {
+	file := filepath.Join(c.State, "lease.id")
+	o := runtime.LeaseOptions{Manager: c.Host, Key: keyCheck(key, c.Engine.Cluster)}
+	id, err := os.ReadFile(file)
+	switch {
+	case err == nil && leaseID.Match(id):
+		o.ID = string(id)
+		return o, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return o, fmt.Errorf("cannot read the ID of this manager: %w", err)
+	}
+	raw := make([]byte, 16)
+	_, _ = rand.Read(raw) // never fails
+	o.ID = hex.EncodeToString(raw)
+	if err := disk.WriteWhole(file, "tmp-lease-id-", []byte(o.ID), 0o600); err != nil {
+		return o, fmt.Errorf("cannot keep the ID of this manager: %w", err)
+	}
+	return o, nil
+}
+
+var leaseID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // cluster is a swarm that remembers whether it had quorum at the last look.
 type cluster struct {

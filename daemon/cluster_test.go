@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"testing"
@@ -49,4 +50,35 @@ func TestTheKeyOfAClusterIsReadAndNeverMade(t *testing.T) {
 		require.NotEmpty(t, host.Hint)
 		require.NotContains(t, err.Error(), string(key[:8]))
 	}
+}
+
+// Managers compare this, and it is a label that every manager can read.
+func TestTheCheckOfAKeyTellsNothingOfIt(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, EnvKeySize)
+	check := keyCheck(key, "prod")
+	require.Equal(t, check, keyCheck(key, "prod"))
+	require.NotEqual(t, check, keyCheck(key, "lab"))
+	require.NotEqual(t, check, keyCheck(bytes.Repeat([]byte{8}, EnvKeySize), "prod"))
+	require.NotContains(t, check, hex.EncodeToString(key[:4]))
+	require.Len(t, check, 32)
+}
+
+func TestAManagerIsTheSameAfterARestartAndNoOther(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, EnvKeySize)
+	c, other := clusterConfig(t, key, 0o600), clusterConfig(t, key, 0o600)
+	c.Host = "edge-1"
+	first, err := leaseOf(c, key)
+	require.NoError(t, err)
+	require.Equal(t, "edge-1", first.Manager)
+	again, err := leaseOf(c, key)
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	beside, err := leaseOf(other, key)
+	require.NoError(t, err)
+	require.NotEqual(t, first.ID, beside.ID)
+	require.Equal(t, first.Key, beside.Key)
+	require.NoError(t, os.WriteFile(filepath.Join(c.State, "lease.id"), []byte("x"), 0o600))
+	anew, err := leaseOf(c, key)
+	require.NoError(t, err)
+	require.NotEqual(t, first.ID, anew.ID, "what is no ID is none")
 }

@@ -227,6 +227,11 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
 		Asked:    func(call, code string) { d.meters.counts.Add(metrics.EngineRequests, call, code) },
 	}
+	if d.cfg.Engine.Swarm() {
+		if options.Lease, err = leaseOf(d.cfg, d.env.key); err != nil {
+			return err
+		}
+	}
 	if d.engine, err = dial(ctx, d.cfg, options); err != nil {
 		return unfit(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,6 +239,77 @@ func swarmStories() []swarmStory {
 			require.True(t, slices.ContainsFunc(nodes, func(n ring.Node) bool {
 				return n.Name == in[0].Node && n.State == "ready" && n.Availability == "active"
 			}), "%+v", nodes)
+		}},
+		{"a task is asked where it runs, and its log from anywhere", func(t *testing.T, r *swarmRig) {
+			a := r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Command = []string{"cry", "stay"} })
+			r.must(t, a)
+			_, in := r.await(t, "whole", serving(a.Version, 2))
+			info, err := r.c.Info(t.Context())
+			require.NoError(t, err)
+			here := map[string]bool{}
+			for _, i := range in {
+				var log bytes.Buffer
+				require.NoError(t, r.Logs(t.Context(), i.ID, LogOptions{Tail: -1}, &log), i.Node)
+				require.Contains(t, log.String(), "line 299\n", i.Node)
+				require.NotContains(t, log.String(), "\x00", "its frames are taken off")
+				exit, _, err := r.Exec(t.Context(), i.ID, []string{"/app", "check"})
+				if here[i.ID] = i.Node == info.Name; here[i.ID] {
+					require.NoError(t, err)
+					require.Zero(t, exit)
+					continue
+				}
+				require.ErrorContains(t, err, "it runs on node "+i.Node)
+			}
+			used, err := r.Usage(t.Context(), ids(in))
+			require.NoError(t, err)
+			for _, i := range in {
+				_, measured := used[i.ID]
+				require.Equal(t, here[i.ID], measured, i.Node)
+			}
+			require.ErrorContains(t, r.Logs(t.Context(), "0123456789abcdef", LogOptions{Tail: -1}, io.Discard), "there is no such task")
+			commits, err := r.Commits(t.Context(), "prod")
+			require.NoError(t, err)
+			require.Equal(t, []ring.SHA{a.Commit}, commits)
+			other, err := r.Commits(t.Context(), "lab")
+			require.NoError(t, err)
+			require.Empty(t, other)
+			about, err := r.About(t.Context())
+			require.NoError(t, err)
+			require.NotZero(t, about.Swarm.Managers)
+			require.False(t, about.Swarm.Autolock)
+		}},
+		{"a change is heard and poked", func(t *testing.T, r *swarmRig) {
+			heard := make(chan struct{}, 1)
+			s, err := DialSwarm(t.Context(), Options{URL: os.Getenv("GITRING_SWARM"), Host: "cluster-" + r.app, ContentDir: r.content, Poke: func(string) {
+				select {
+				case heard <- struct{}{}:
+				default:
+				}
+			}})
+			require.NoError(t, err)
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- s.Run(ctx) }()
+			await := func(what string) {
+				select {
+				case <-heard:
+				case <-time.After(30 * time.Second):
+					t.Fatal("never heard " + what)
+				}
+			}
+			await("that it listens")
+			r.must(t, r.action(nil))
+			await("the service")
+			stop()
+			require.ErrorIs(t, <-ended, context.Canceled)
+			require.NoError(t, s.Close())
+		}},
+		{"what a config or secret was made from is mounted", func(t *testing.T, r *swarmRig) {
+			config := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
+			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts, s.Replicas = []ring.Mount{config}, 0 }))
+			mounted, err := r.Mounted(t.Context())
+			require.NoError(t, err)
+			require.True(t, mounted[config.Source])
 		}},
 		{"a step whose answer was lost is done already", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
