@@ -64,6 +64,9 @@ func patienceOf(s *ring.Service) time.Duration {
 
 // probeInstances asks for the checks of each instance's own version.
 func (t *decider) probeInstances(ins []*instance, want *ring.Service, good *ring.Good) {
+	if t.onCluster() {
+		return // their nodes ask
+	}
 	for _, in := range ins {
 		if in.State != ring.StateRunning {
 			continue

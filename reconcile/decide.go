@@ -10,7 +10,7 @@ import (
 func (t *decider) makeView(v *service, app *ring.App, want *ring.Service) {
 	id := ring.ID(app.Name, want.Name)
 	want = t.withImage(want)
-	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want, stands: v.stands}
+	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want, stands: v.stands, sent: t.clusterService(id)}
 	if g, ok := t.Facts.Good[id]; ok {
 		v.good = t.goodNow(id, g)
 	}
@@ -94,6 +94,10 @@ func (t *decider) judgeService(v *service) {
 		t.standStill(v)
 		return
 	}
+	if t.onCluster() {
+		t.judgeUpdate(v)
+		return
+	}
 	t.countProgress(v)
 	t.tryContent(v)
 }
@@ -121,6 +125,10 @@ func (t *decider) decideService(v *service) {
 		return
 	}
 	// From here nothing of this service is in flight.
+	if t.onCluster() {
+		t.decideServed(v)
+		return
+	}
 	if v.waits.Code == ring.WhyStateOlder {
 		t.decideBy(v, olderRules)
 		return
@@ -141,4 +149,17 @@ func (t *decider) decideService(v *service) {
 		t.decideBy(v, strategyOf(v).rules)
 		t.putBack(v, found)
 	}
+}
+
+// decideServed decides a service of a cluster.
+func (t *decider) decideServed(v *service) {
+	if v.waits.Code == ring.WhyStateOlder || !v.waits.None() && v.good == nil {
+		return // nothing may come, and nothing is to be kept
+	}
+	if v.hasStopped() {
+		t.decideBy(v, clusterStoppedRules)
+		return
+	}
+	t.tellHands(v)
+	t.decideBy(v, clusterRules)
 }

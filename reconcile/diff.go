@@ -76,6 +76,13 @@ func (t *decider) makeViews() {
 			t.strays = append(t.strays, id)
 		}
 	}
+	if t.onCluster() {
+		for _, s := range t.Seen.Cluster.Services { // one without any instance is there, too
+			if id := ring.ID(s.App, s.Service); t.views[id] == nil && t.seen[id] == nil {
+				t.strays = append(t.strays, id)
+			}
+		}
+	}
 	slices.Sort(t.strays)
 	for _, id := range t.strays {
 		t.probeInstances(t.seen[id], nil, t.Facts.Good[id])

@@ -67,6 +67,7 @@
 //
 // What goes:
 //
+//	swarm_tidy    services and files of a cluster that nothing names any more
 //	tidy          what has no place in the plan any more, and networks
 //	removal       what goes, last first
 //	images        images that nothing names any more
@@ -148,6 +149,8 @@
 //	again         what ended with the engine is not the version's fault
 //	memory        what the host has room for
 //	reload        files that are changed in place
+//	swarm_judge   what a cluster says of the version that it was sent
+//	swarm_send    when a cluster is sent a spec
 //	reloadout     its front sends an instance nothing while it reloads
 //	stuck         what is wrong on the host, and not the version's fault
 //
@@ -177,6 +180,7 @@
 //	front         which front a service has, and what it was told and says
 //	leavefront    a front leaves to the one in its place
 //	publisher     who has the port that a front is to have
+//	swarm         what a cluster says of a service and of its instances
 //	checks        which checks an instance is asked, and since when it counts
 //	strategy      which strategy a service has, and what cannot run side by side
 //	backoff       how often a slot crashed, and how long it waits

@@ -35,6 +35,18 @@ func (t *decider) findDrift(v *service) []drifted {
 	return found
 }
 
+// tellHands tells what others did to a service at rest, once.
+func (t *decider) tellHands(v *service) {
+	if !v.rollout.Done {
+		return
+	}
+	var found []drifted
+	if hand := handOnSpec(v); hand != "" {
+		found = append(found, drifted{what: hand})
+	}
+	t.tellDrift(v, found)
+}
+
 // hinderedInstances is what hands of others did in a rollout to an instance of the version that
 // comes, and that keeps it from ever being ready: it is no word on that version. It is
 // put back and not called drift.

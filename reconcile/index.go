@@ -16,32 +16,33 @@ import (
 // Where an answer may change in the course of a look, the index names those
 // that have to be looked at, and the rule looks at them.
 type index struct {
-	decided map[string]bool                     // targets of the steps decided
-	order   []*service                          // see inOrder
-	seen    []ring.ServiceID                    // see seenIDs
-	kept    []string                            // see kept
-	nets    *networks                           // see network
-	names   map[*ring.Network]map[string]string // see networks; by the first network of an app
-	defined map[*ring.Network]string            // see definition
-	makers  map[string]string                   // by the engine's name of a network, the app in force that makes it
-	joined  map[string]bool                     // networks that instances are on
-	there   map[string]bool                     // by ID, containers that are seen
-	byID    map[string]*instance                // see instance
-	next    map[string]map[string]int           // by source, where the apps of its next plan are in it; see nextApp
-	folders map[string]map[string][]int         // the same by folder; see nextIn
-	heirs   map[string]map[string][]string      // by source and what is written, apps that take it over; see heirsOf
-	keepers map[string][]string                 // by what they keep, names of apps in force
-	holders map[string][]ring.ServiceID         // by what an instance of them writes
-	former  map[string][]*service               // by what their last good version writes
-	steps   []writing                           // in flight, then decided; see stepsOn
-	writing map[string][]int                    // by what is written, places in steps
-	runs    map[ring.ServiceID][]string         // see runsOf
-	past    map[string][]string                 // by app, the keys of its plans; see pastOf
-	leavers *leavers                            // see leavers
-	apps    map[string]bool                     // with instances, see anything
-	outrun  map[string]bool                     // apps of which something newer runs, see isOutrun
-	fronts  map[ring.ServiceID][]toldFront      // see frontsOf
-	memory  int64                               // see declared
+	decided map[string]bool                         // targets of the steps decided
+	order   []*service                              // see inOrder
+	seen    []ring.ServiceID                        // see seenIDs
+	kept    []string                                // see kept
+	nets    *networks                               // see network
+	names   map[*ring.Network]map[string]string     // see networks; by the first network of an app
+	defined map[*ring.Network]string                // see definition
+	makers  map[string]string                       // by the engine's name of a network, the app in force that makes it
+	joined  map[string]bool                         // networks that instances are on
+	there   map[string]bool                         // by ID, containers that are seen
+	byID    map[string]*instance                    // see instance
+	next    map[string]map[string]int               // by source, where the apps of its next plan are in it; see nextApp
+	folders map[string]map[string][]int             // the same by folder; see nextIn
+	heirs   map[string]map[string][]string          // by source and what is written, apps that take it over; see heirsOf
+	keepers map[string][]string                     // by what they keep, names of apps in force
+	holders map[string][]ring.ServiceID             // by what an instance of them writes
+	former  map[string][]*service                   // by what their last good version writes
+	steps   []writing                               // in flight, then decided; see stepsOn
+	writing map[string][]int                        // by what is written, places in steps
+	runs    map[ring.ServiceID][]string             // see runsOf
+	past    map[string][]string                     // by app, the keys of its plans; see pastOf
+	leavers *leavers                                // see leavers
+	apps    map[string]bool                         // with instances, see anything
+	outrun  map[string]bool                         // apps of which something newer runs, see isOutrun
+	fronts  map[ring.ServiceID][]toldFront          // see frontsOf
+	sent    map[ring.ServiceID]*ring.ClusterService // see clusterService
+	memory  int64                                   // see declared
 	summed  bool
 }
 
@@ -220,6 +221,13 @@ func (t *Pass) isJoined(network string) bool {
 		for i := range t.Seen.Instances {
 			for name := range t.Seen.Instances[i].Addresses {
 				t.by.joined[name] = true
+			}
+		}
+		if t.Seen.Cluster != nil {
+			for _, s := range t.Seen.Cluster.Services {
+				for _, name := range s.Networks {
+					t.by.joined[name] = true
+				}
 			}
 		}
 	}

@@ -59,6 +59,10 @@ func (in *instance) startUnseen() bool { return in.intent == intentHooks || in.i
 
 // judgeInstance folds what is known of an instance into ready, down, or neither.
 func (t *Pass) judgeInstance(v *service, in *instance) {
+	if t.onCluster() {
+		t.judgeTask(v, in)
+		return
+	}
 	if !in.Live() {
 		in.down = in.State != ring.StateCreated
 		in.reason = string(in.State)

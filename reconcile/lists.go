@@ -40,6 +40,14 @@ var (
 	keptRules = stoppedRules[:4]
 	// olderRules keep alive what is newer than what is remembered, and do nothing else.
 	olderRules = listOf([]rule{tieRule}, keptRules)
+	// clusterRules are for a service that a cluster schedules: it is sent specs, and judged.
+	clusterRules = []rule{
+		{name: "send another spec", ask: (*Pass).anotherSpec},
+		{name: "send again what stopped", ask: (*Pass).stoppedSpec},
+		clusterStoppedRules[0],
+	}
+	// clusterStoppedRules are for a rollout that stopped where it is.
+	clusterStoppedRules = []rule{{name: "complete", ask: (*Pass).completionOutcome}}
 	// policyRules set the engine's restart policy to what the Compose file says.
 	policyRules = []rule{{name: "set restart policies", each: eachOf((*Pass).otherPolicy)}}
 	// nameRules give the names that Compose gives to what serves.

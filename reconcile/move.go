@@ -49,6 +49,7 @@ const (
 	movePull    // an image that nobody has asked what it keeps for itself
 	moveHeal    // ask the rules that keep alive
 	moveClose   // a rollout is over
+	moveServe   // send a cluster the spec of the target
 )
 
 // makeMove makes a move. It reports whether something was decided that ends the pass of a
@@ -106,6 +107,8 @@ func (t *decider) makeMove(v *service, m *move) bool {
 		return t.decideBy(v, healRules)
 	case moveClose:
 		t.closeRollout(m.of)
+	case moveServe:
+		return t.sendSpec(v, m.why)
 	}
 	return true
 }

@@ -234,7 +234,7 @@ func (t *Pass) otherPolicy(v *service, in *instance) outcome {
 
 // policyUnset reports whether an instance of the target is to have another restart policy.
 func (t *Pass) policyUnset(v *service, in *instance) bool {
-	if in.Version != v.target.Version || in.Kind.Ends() || !in.ready || in.intent != "" || t.providerMissing(in) {
+	if t.onCluster() || in.Version != v.target.Version || in.Kind.Ends() || !in.ready || in.intent != "" || t.providerMissing(in) {
 		return false
 	}
 	if row, ok := t.slotRow(v, in); ok && row.Instance == in.ID && row.Crashes > 0 && !v.isFront() {

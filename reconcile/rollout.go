@@ -234,6 +234,9 @@ func (t *Pass) deadlineSays(v *service, ready int) string {
 
 // isSettled reports whether the target fills every slot, ready, and nothing else is left.
 func (t *Pass) isSettled(v *service) bool {
+	if t.onCluster() {
+		return t.isServed(v)
+	}
 	n := 0
 	for _, in := range v.instances {
 		if in.isDraining() {

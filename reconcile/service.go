@@ -17,12 +17,13 @@ type service struct {
 	// failed is the verdict on the wanted version when that is "failed".
 	failed        *ring.Verdict
 	rollout       ring.RolloutRow
-	pausedBy      ring.Reason // why a person paused its rollouts
-	says          string      // the reason people read
-	missing       string      // what it cannot have now: an owner, a name
-	differsSays   string      // see why; "" until somebody asks
-	group         *group      // what it is tied to; nil for nothing
-	written       []string    // see writes; of the service mine
+	sent          *ring.ClusterService // what a cluster has of it; nil elsewhere, and where it has none
+	pausedBy      ring.Reason          // why a person paused its rollouts
+	says          string               // the reason people read
+	missing       string               // what it cannot have now: an owner, a name
+	differsSays   string               // see why; "" until somebody asks
+	group         *group               // what it is tied to; nil for nothing
+	written       []string             // see writes; of the service mine
 	writtenOf     *ring.Service
 	goodWritten   []string // see wrote; of the good one before
 	goodWrittenOf *ring.Good
@@ -72,9 +73,10 @@ func (v *service) wouldRestore() bool {
 func (v *service) isRestoring() bool { return v.failed != nil && v.target != v.want }
 
 // failedInPlace reports whether the rollout stopped where it is: what runs is kept alive,
-// nothing more is created or removed.
+// nothing more is created or removed. No update of a cluster goes on past a failure.
 func (v *service) failedInPlace() bool {
-	return v.failed != nil && !v.isRestoring() && v.onFailure() != ring.OnFailureContinue && !v.rollout.Done
+	goesOn := v.onFailure() == ring.OnFailureContinue && v.sent == nil
+	return v.failed != nil && !v.isRestoring() && !goesOn && !v.rollout.Done
 }
 
 // hasStopped reports whether a rollout does not go on by itself: it failed, or a person

@@ -72,9 +72,13 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	case ring.DoAdmit:
 		r.Admitted[a.App] = string(a.Version)
 		return facts, told // asked at each change, and nothing happened
-	case ring.DoImageOff:
+	case ring.DoImageOff, ring.DoFileOff, ring.DoNetworkOff:
 		if done.InUse { // it stays, and nobody needs to hear of it
-			r.Tries[a.Target()] = ring.Try{Kind: a.Kind, N: 1, At: now, Next: now.Add(imageInUse)}
+			wait := stillInUse
+			if a.Kind == ring.DoImageOff {
+				wait = imageInUse
+			}
+			r.Tries[tryKey(a)] = ring.Try{Kind: a.Kind, Name: a.Name, N: 1, At: now, Next: now.Add(wait)}
 			return nil, nil
 		}
 	case ring.DoRemove, ring.DoRestart, ring.DoStart:

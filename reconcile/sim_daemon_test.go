@@ -137,8 +137,11 @@ func (d *daemon) seen() ring.Seen {
 		At: d.wall(), Instances: d.instances[:0], Networks: d.networks[:0],
 		Engine: "run " + strconv.Itoa(d.engines), Memory: d.memory,
 	}
+	if d.swarm != nil {
+		s.Engine, s.Cluster, s.Instances = "", d.clusterSeen(), append(s.Instances, d.tasksSeen()...)
+	}
 	for _, id := range d.each() {
-		if b := d.boxes[id]; (!b.foreign || d.adopted(id)) && !(d.hides && b.State == ring.StateExited) {
+		if b := d.boxes[id]; d.swarm == nil && (!b.foreign || d.adopted(id)) && !(d.hides && b.State == ring.StateExited) {
 			b.Health = d.frontHealth(b)
 			s.Instances = append(s.Instances, b.asSeen())
 		}

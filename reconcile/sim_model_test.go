@@ -29,6 +29,7 @@ type nature struct {
 	noStart    bool          // the engine cannot start it
 	breaks     int           // so many containers of it the engine never starts, and the next ones it does
 	noImage    bool          // the registry says not found
+	rejected   bool          // no node of a swarm has it
 	signer     string        // whose key signed it; "" is nobody's
 	pull       time.Duration // what a pull takes
 	volumes    []string      // its VOLUME instructions
@@ -43,7 +44,7 @@ type span struct{ from, to time.Duration }
 
 // good reports whether it comes to stay, and serves.
 func (n nature) good() bool {
-	return !n.never && n.exitAfter == 0 && !n.noStart && !n.noImage
+	return !n.never && n.exitAfter == 0 && !n.noStart && !n.noImage && !n.rejected
 }
 
 // moments are when something about it changes by itself.
@@ -118,6 +119,7 @@ type engine struct {
 	// contents are, by what lies in a live folder, what it does to who takes it
 	// over: refused, unready, late (unready after 5 s), crash. Any other is good.
 	contents map[string]string
+	swarm    *swarmModel    // what schedules; nil in an engine that runs containers alone
 	closed   bool           // the registry does not answer
 	ending   bool           // the engine is about to go, and carries nothing out
 	broke    map[string]int // by image, how many containers it will never start
@@ -251,6 +253,9 @@ func (e *engine) ends(b *box) (time.Time, bool) {
 // moment is the next time that something changes by itself, at most "until".
 func (e *engine) moment(until time.Time) time.Time {
 	until = e.frontMoment(until)
+	if e.swarm != nil {
+		until = e.swarmMoment(until)
+	}
 	for _, b := range e.boxes {
 		if !b.running() {
 			continue
@@ -275,6 +280,10 @@ func (e *engine) moment(until time.Time) time.Time {
 
 // tick lets what is due happen.
 func (e *engine) tick() {
+	if e.swarm != nil {
+		e.swarmTick()
+		return
+	}
 	e.lateTables()
 	for _, id := range e.each() {
 		b := e.boxes[id]
@@ -419,6 +428,9 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		return ring.Done{}, e.shorten(a)
 	}
 	e.calls++
+	if e.swarm != nil {
+		return e.applyOnSwarm(a)
+	}
 	switch a.Kind {
 	case ring.DoRoute:
 		return e.route(a)

@@ -76,6 +76,8 @@ func (d *daemon) watchStep(a ring.Action) {
 		}
 	case ring.DoCreate:
 		d.watchCreate(a, want)
+	case ring.DoServe, ring.DoServeOff, ring.DoFileOff:
+		d.watchSent(a, want)
 	case ring.DoRoute:
 		d.watchTable(a, want)
 	}

@@ -410,7 +410,7 @@ func (t *Pass) orphanStatus(app *ring.App) []ring.ServiceStatus {
 	}
 	for _, id := range t.findLeavers().of[app.Name] {
 		_, service := id.Split()
-		s := ring.ServiceStatus{Name: service, Kind: t.seen[id][0].Kind, Phase: ring.PhaseRemoving, Code: ring.WhyLeftPlan, Reason: say("not in plan %s", app.Commit.Short()), Instances: []ring.InstanceStatus{}}
+		s := ring.ServiceStatus{Name: service, Kind: t.kindSeen(id), Phase: ring.PhaseRemoving, Code: ring.WhyLeftPlan, Reason: say("not in plan %s", app.Commit.Short()), Instances: []ring.InstanceStatus{}}
 		if app.NoPrune {
 			s.Phase, s.Code, s.Reason = ring.PhaseHeld, ring.WhyNotPruned, "orphan: prune is false"
 		} else if why := t.leanedSays(id); why != "" {
@@ -525,6 +525,9 @@ func (t *Pass) steadyPhase(v *service, progress string) (ring.Phase, ring.Reason
 	if why := t.outlastingRun(v); !why.None() { // of the same version, so no rollout waits for it
 		return ring.PhasePending, why
 	}
+	if t.onCluster() && !t.isSettled(v) {
+		return t.servedPhase(v, progress)
+	}
 	if t.isSettled(v) {
 		if v.missing != "" {
 			return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: progress + "; " + v.missing}
@@ -552,6 +555,43 @@ func (t *Pass) steadyPhase(v *service, progress string) (ring.Phase, ring.Reason
 	return ring.PhaseProgressing, ring.Reason{Says: progress + t.slowestSays(v)}
 }
 
+// servedPhase is the phase of a service at rest that a cluster does not serve whole.
+func (t *Pass) servedPhase(v *service, progress string) (ring.Phase, ring.Reason) {
+	if try, ok := t.refusedStep(v); ok {
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, withHint(try))}
+	}
+	if hand := handOnSpec(v); hand != "" && onlyReports(v.app) {
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, hand)}
+	}
+	for _, in := range v.instances {
+		if t.isAway(in) {
+			return ring.PhaseDegraded, ring.Reason{Code: ring.WhyInstanceNotReady, On: v.id, Says: say("%s; slot %d %s", progress, in.Slot, in.reason)}
+		}
+	}
+	if says := t.failingSays(v); says != "" {
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyInstanceNotReady, On: v.id, Says: say("%s; %s", progress, says)}
+	}
+	return ring.PhaseProgressing, ring.Reason{Says: progress + t.slowestSays(v)}
+}
+
+// failingSays is the newest instance of a service that failed, where its slot is not ready again;
+// "" where it is, and where none failed.
+func (t *Pass) failingSays(v *service) string {
+	f := v.failedTask()
+	if f == nil || slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Slot == f.Slot && in.ready }) {
+		return ""
+	}
+	return failedSays(v.sent)
+}
+
+// kindSeen is the kind of a service that is seen and in no plan.
+func (t *Pass) kindSeen(id ring.ServiceID) ring.Kind {
+	if ins := t.seen[id]; len(ins) > 0 {
+		return ins[0].Kind
+	}
+	return t.clusterService(id).Kind
+}
+
 // slowestSays names an instance that is waited for.
 func (t *Pass) slowestSays(v *service) string {
 	if says, _ := t.portPublishers(v); says != "" {
@@ -567,6 +607,9 @@ func (t *Pass) slowestSays(v *service) string {
 	}
 	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
 		return "; " + withHint(try)
+	}
+	if f := v.failedTask(); f != nil && !t.isSettled(v) {
+		return "; " + failedSays(v.sent)
 	}
 	if v.missing != "" {
 		return "; " + v.missing
@@ -654,6 +697,8 @@ func (t *Pass) instanceStatus(v *service, in *instance) ring.InstanceStatus {
 		st.State, st.InFlight = leaves, t.inFlightTo(v, in)
 	case in.State == ring.StateCreated:
 		st.State = ring.SlotCreating
+	case in.State == ring.StateRemoving:
+		st.State = ring.SlotStopping
 	case in.Ended() && job:
 		st.State = ring.SlotCompleted
 	case in.Ended() && (in.intent != "" || v == nil || t.isResting(v, in)):

@@ -98,6 +98,10 @@ func (s *story) expect(w []string) error {
 		return s.expectOverride(w[1:])
 	case "image":
 		return s.expectImage(w[1], w[2])
+	case "sent": // sent web 2: so many specs, ever
+		return s.expectSent(w[1], w[2])
+	case "files": // files a b, or files none
+		return s.expectFiles(w[1:])
 	}
 	if n, err := strconv.Atoi(w[0]); err == nil {
 		if w[1] == "events" {

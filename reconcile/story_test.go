@@ -249,6 +249,10 @@ func (s *story) tell(line string) (err error) {
 	case "host": // host asks for data
 		s.asksForData = true
 		return nil
+	case "engine": // engine swarm
+		s.swarm = newSwarmModel()
+		s.watchSwarm()
+		return nil
 	case "mark":
 		s.setMark()
 		return nil

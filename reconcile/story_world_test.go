@@ -182,6 +182,8 @@ func (d *declared) setting(key, value string) (err error) {
 		d.Spec.Resources = &ring.Resources{Memory: int64(n) << 20}
 	case "volume":
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: value, Target: "/data"}}
+	case "config": // a file of the commit with that content
+		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountContent, Source: value, File: "app.conf", Target: "/etc/app.conf"}}
 	case "data":
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: value, Target: "/data"}}
 	case "from": // the app that had its volume, or none
@@ -416,6 +418,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.never = true
 	case text == "cannot start":
 		n.noStart = true
+	case text == "is on no node":
+		n.rejected = true
 	case text == "is out of memory":
 		n.oom = true
 	case strings.HasPrefix(text, "listens on "): // listens on 90
@@ -737,7 +741,7 @@ func (s *story) fault(what string) error {
 		s.daemon.kill("with its database")
 		return nil
 	}
-	if s.faultOfForge(what) {
+	if s.faultOfForge(what) || s.faultOfSwarm(strings.Fields(what)) {
 		return nil
 	}
 	if by, ok := strings.CutPrefix(what, "the daemon is stopped for "); ok { // SIGSTOP

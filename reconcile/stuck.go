@@ -98,10 +98,10 @@ func (t *Pass) refusedStep(v *service) (ring.Try, bool) {
 			key += " " + ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version)
 		}
 		try := t.Tries[key]
-		if try.Refusal == nil || try.Version != v.target.Version || try.Kind != ring.DoCreate && try.Kind != ring.DoStart {
+		if try.Refusal == nil || try.Version != v.target.Version || try.Kind != ring.DoCreate && try.Kind != ring.DoStart && try.Kind != ring.DoServe {
 			continue
 		}
-		if !try.Permanent || try.Kind == ring.DoCreate && (!v.wouldRestore() || v.isRestoring()) {
+		if !try.Permanent || try.Kind != ring.DoStart && (!v.wouldRestore() || v.isRestoring()) {
 			return try, true
 		}
 	}

@@ -15,6 +15,7 @@ func (t *decider) tidyHost() {
 		t.removeOrphans(id, t.seen[id])
 	}
 	t.looseNetworks()
+	t.looseFiles()
 	t.forgetGone()
 	for _, name := range t.names {
 		if f := t.Facts.Apps[name]; f.Leaving && !t.hasAnything(name) {
@@ -36,7 +37,7 @@ func (t *decider) forgetGone() {
 		t.setFact(ring.Forget{Table: "loaded", Key: id})
 	}
 	gone := func(id ring.ServiceID) bool { // not while a create may be in flight
-		return t.views[id] == nil && len(t.seen[id]) == 0 && !t.isBusy(string(id))
+		return t.views[id] == nil && len(t.seen[id]) == 0 && t.clusterService(id) == nil && !t.isBusy(string(id))
 	}
 	for _, id := range keysThat(t.Facts.Rollouts, gone) {
 		t.setFact(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
@@ -78,6 +79,10 @@ func (t *decider) removeOrphans(id ring.ServiceID, ins []*instance) {
 		t.keepUp(id, ins)
 		return
 	}
+	if t.onCluster() {
+		t.removeServed(id, &f.App)
+		return
+	}
 	if front := frontID(id); len(t.seen[front]) > 0 && t.views[front] == nil && t.isFrontOf(id) {
 		return // what sends requests to it goes first
 	}
@@ -116,7 +121,7 @@ func (t *decider) removeOrphans(id ring.ServiceID, ins []*instance) {
 // keepUp keeps alive what left the plan and is needed still, as it last was good.
 func (t *decider) keepUp(id ring.ServiceID, ins []*instance) {
 	g, ok := t.Facts.Good[id]
-	if !ok || t.isBusy(string(id)) {
+	if !ok || t.isBusy(string(id)) || t.onCluster() {
 		return
 	}
 	v := &service{id: id, app: &g.App, want: &g.Service, of: &g.App, target: &g.Service, good: g, instances: ins, rollout: t.Facts.Rollouts[id]}
@@ -170,7 +175,7 @@ func (t *Pass) hasAnything(app string) bool {
 			t.by.apps[a] = true
 		}
 	}
-	return t.by.apps[app] || len(t.networksBy().of[app]) > 0
+	return t.by.apps[app] || len(t.networksBy().of[app]) > 0 || t.clusterHas(app)
 }
 
 // looseNetworks removes our networks that no plan in force names and no
@@ -191,13 +196,16 @@ func (t *decider) looseNetworks() {
 // isJoining reports whether an instance of the app is being created or started.
 func (t *Pass) isJoining(app string) bool {
 	for _, a := range t.Busy {
-		if a.App == app && (a.Kind == ring.DoCreate || a.Kind == ring.DoStart) {
+		if a.App == app && joinsNetworks(a.Kind) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.steps, func(a ring.Action) bool {
-		return a.App == app && (a.Kind == ring.DoCreate || a.Kind == ring.DoStart)
-	})
+	return slices.ContainsFunc(t.steps, func(a ring.Action) bool { return a.App == app && joinsNetworks(a.Kind) })
+}
+
+// joinsNetworks reports whether a step has something join networks, or name files of a cluster.
+func joinsNetworks(k ring.ActionKind) bool {
+	return k == ring.DoCreate || k == ring.DoStart || k == ring.DoServe
 }
 
 // networkWanted reports whether an app in force, or a good service of it, joins the network.

@@ -14,6 +14,7 @@ const (
 	lastRetry  = 5 * time.Minute
 	nameAgain  = 10 * time.Minute // until a name that somebody else has is asked for again
 	lastRoute  = 10 * time.Second // of a table, at most
+	stillInUse = 5 * time.Second  // until a network or file of a cluster that was in use is tried again
 	imageInUse = 6 * time.Hour    // until it is looked at again whether an image that nobody needs may go
 )
 

@@ -169,6 +169,8 @@ type ClusterService struct {
 	Updated, Began time.Time
 	// Files are the names of configs and secrets in its spec, and in the spec before it, sorted.
 	Files []string
+	// Networks are the names of those that its instances join.
+	Networks []string
 	// Failed is the newest task of the version in force that failed or was rejected; nil for none.
 	Failed *FailedTask
 }

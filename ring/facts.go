@@ -161,6 +161,8 @@ type RolloutRow struct {
 	// Promoted is when a person said to go on at once, past what is only time: bake,
 	// warm_for, and the min_ready_time of a second full set.
 	Promoted time.Time `json:"promoted,omitzero"`
+	// Sent reports whether a cluster was seen to have the spec of Version.
+	Sent bool `json:"sent,omitempty"`
 	// Engine is Seen.Engine of the last look at the rollout under way.
 	Engine string `json:"engine,omitempty"`
 	Done   bool   `json:"done,omitempty"` // complete: steady since At

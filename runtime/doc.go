@@ -94,6 +94,7 @@
 //	swarm          one manager, through the same client
 //	swarmask       what is asked of it besides, and what it refuses
 //	swarmevents    hints that something changed
+//	swarmadmit     what is on it and in the way of an app
 //	swarmseen      what a look at it says, in ring's words
 //	swarmspec      what making a service of it sends
 //	swarmkeys      what it cannot carry, by name

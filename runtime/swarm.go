@@ -183,12 +183,10 @@ func (s *Swarm) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 	case ring.DoNetwork:
 		return s.makeNetwork(ctx, m, a)
 	case ring.DoNetworkOff:
-		done, err := s.docker.removeNetwork(ctx, m, a)
-		if err != nil && (cerrdefs.IsNotFound(err) || strings.Contains(err.Error(), "not found")) { // a node lists it for a while longer
-			return ring.Done{Note: "already gone"}, nil
-		}
-		return done, err
-	case ring.DoResolve, ring.DoVerify, ring.DoPull:
+		return s.networkOff(ctx, m, a)
+	case ring.DoAdmit:
+		return s.admit(ctx, m, a)
+	case ring.DoResolve, ring.DoVerify, ring.DoPull, ring.DoImageOff:
 		return s.docker.do(ctx, m, a)
 	}
 	return ring.Done{}, &ring.EngineError{Permanent: true, Err: fmt.Errorf("cannot %s on a swarm, which does that by itself", a.Kind)}
@@ -217,8 +215,8 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 	if err != nil {
 		return ring.Done{}, err
 	}
-	if was != nil && !a.Again && was.Spec.Labels[labelSent] == spec.Labels[labelSent] && sentHash(&was.Spec, s.networkNames(ctx, m)) == spec.Labels[labelSent] {
-		return ring.Done{Instance: was.ID, Note: "already present"}, nil // an answer was lost
+	if was != nil && !a.Again && was.Version.Index != a.Index && was.Spec.Labels[labelSent] == spec.Labels[labelSent] && sentHash(&was.Spec, s.networkNames(ctx, m)) == spec.Labels[labelSent] {
+		return ring.Done{Instance: was.ID, Note: "already present"}, nil // an answer was lost; with the index that was looked at it is sent once more
 	}
 	if (was == nil) != (a.Index == 0) || was != nil && was.Version.Index != a.Index {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseCreate, Err: fmt.Errorf("%s: it is another one than was looked at", cannot)}
@@ -259,9 +257,8 @@ func (s *Swarm) service(ctx context.Context, m manager, a ring.Action, name stri
 	case was.Spec.Name != name: // found by an ID that begins so
 		return nil, nil
 	}
-	if l := was.Spec.Labels; l[labelHost] != s.docker.opts.Host || l[labelApp] != a.App || l[labelService] != a.Service {
-		return nil, refused(a, ring.CauseCreate, ring.ForeignProject, fmt.Sprintf("a service %s is on the swarm, and gitring did not make it", name),
-			"docker service rm "+name+", or give the app another name")
+	if !ownService(s.docker.opts.Host, a.App, &was) {
+		return nil, refused(a, ring.CauseCreate, ring.ForeignProject, notOurs(name), notOursHint(name))
 	}
 	return &was, nil
 }
@@ -469,6 +466,21 @@ func (s *Swarm) fileOff(ctx context.Context, m manager, a ring.Action) (ring.Don
 		return ring.Done{InUse: true, Note: "a service names it"}, nil
 	}
 	return ring.Done{}, fault("cannot remove "+a.Name+" of the swarm", "", err)
+}
+
+// networkOff removes a network of an app. One that tasks are still on is so for a moment more.
+func (s *Swarm) networkOff(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
+	done, err := s.docker.removeNetwork(ctx, m, a)
+	if err == nil {
+		return done, nil
+	}
+	switch text := err.Error(); {
+	case cerrdefs.IsNotFound(err), strings.Contains(text, "not found"): // a node lists it for a while longer
+		return ring.Done{Note: "already gone"}, nil
+	case strings.Contains(text, "in use by"), strings.Contains(text, "has active endpoints"):
+		return ring.Done{InUse: true, Note: "tasks are still on it"}, nil
+	}
+	return done, err
 }
 
 // makeNetwork makes a network of an app, over all nodes.

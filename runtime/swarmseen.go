@@ -73,7 +73,7 @@ func seenService(s *swarm.Service, tasks []swarm.Task, named, nodes map[string]s
 		ID: s.ID, Name: s.Spec.Name, App: l[labelApp], Source: l[labelSource], Service: l[labelService], Kind: ring.Kind(l[labelKind]),
 		Version: ring.Version(l[labelVersion]), Commit: ring.SHA(l[labelCommit]), Settings: l[labelSettings],
 		Sent: l[labelSent], Is: sentHash(&s.Spec, named), Index: s.Version.Index, Updated: s.UpdatedAt,
-		Files: filesOf(s.PreviousSpec, filesOf(&s.Spec, nil)), Failed: newestFailed(s, tasks, nodes),
+		Files: filesOf(s.PreviousSpec, filesOf(&s.Spec, nil)), Networks: networksOf(&s.Spec, named), Failed: newestFailed(s, tasks, nodes),
 	}
 	if r := s.Spec.Mode.Replicated; r != nil && r.Replicas != nil {
 		out.Replicas = int(*r.Replicas) //nolint:gosec // as many as were sent
@@ -99,6 +99,15 @@ func filesOf(spec *swarm.ServiceSpec, names []string) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// networksOf are the names of the networks in a spec, sorted.
+func networksOf(spec *swarm.ServiceSpec, named map[string]string) (names []string) {
+	for _, n := range spec.TaskTemplate.Networks {
+		names = append(names, cmp.Or(named[n.Target], n.Target))
+	}
+	slices.Sort(names)
+	return names
 }
 
 func versionOfTask(t *swarm.Task) ring.Version {

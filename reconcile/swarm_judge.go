@@ -1,0 +1,94 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// judgeUpdate counts how far a cluster came with the wanted version, and gives the verdict that
+// follows from what it says. It moves nothing.
+func (t *decider) judgeUpdate(v *service) {
+	if v.rollout.Done || v.isRestoring() || !v.waits.None() {
+		return
+	}
+	if v.isWatched() && !t.unwatchUnproven(v) {
+		t.watchTasks(v)
+		return
+	}
+	row, ready := v.rollout, 0
+	for _, in := range v.instances {
+		if in.Version == v.want.Version && in.ready {
+			ready++
+		}
+	}
+	if ready > row.Ready {
+		row.Ready, row.Progress, row.Failures = ready, t.now, 0
+	}
+	row.Sent = row.Sent || v.sent != nil && v.sent.Version == v.want.Version
+	late := t.stuckReason(v) != "" || t.heldUp(v)
+	if late && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
+		row.Progress = t.now // the time until it is mended is not the version's
+	}
+	if f := v.failedTask(); f != nil && !slices.Contains(row.Counted, f.ID) {
+		row.Counted = append(slices.Clone(row.Counted), f.ID)
+		row.LastFailure, row.Cause, row.Code = t.now, failedSays(v.sent), ring.WhyInstanceNotReady
+	}
+	if !sameRow(row, v.rollout) || row.Sent != v.rollout.Sent {
+		t.setFact(row)
+	}
+	if v.failed != nil {
+		return
+	}
+	if why := t.updateFailure(v); !why.None() {
+		t.failRollout(v, why)
+		return
+	}
+	deadline := laterOf(row.Progress, t.Awake).Add(v.want.Rollout.ProgressDeadline)
+	if t.now.Before(deadline) {
+		t.wakeBy(deadline)
+	} else if !t.isSettled(v) && !late {
+		t.failRollout(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: t.deadlineSays(v, ready)})
+	}
+}
+
+// failedTask is the newest instance of the wanted version that failed; nil where none did, as far
+// as the cluster remembers.
+func (v *service) failedTask() *ring.FailedTask {
+	if v.sent == nil || v.sent.Version != v.want.Version {
+		return nil
+	}
+	return v.sent.Failed
+}
+
+// updateFailure is why the update to the wanted version has failed by the words of the cluster:
+// it paused, it went back by itself, a node refused the first instances, or it took no spec.
+func (t *Pass) updateFailure(v *service) ring.Reason {
+	try, tried := t.Tries[string(v.id)]
+	if tried && try.Kind == ring.DoServe && try.Version == v.want.Version && try.Permanent && !try.At.Before(v.rollout.Began) && t.stuckReason(v) == "" {
+		return ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s: %s", try.Cause, withHint(try))}
+	}
+	s := v.sent
+	switch {
+	case s == nil:
+	case s.Version != v.want.Version && v.rollout.Sent && s.Update.RolledBack():
+		return ring.Reason{Code: ring.WhyInstanceNotReady, Says: say("the swarm went back to version %s: %s", s.Version.Short(), cmp.Or(s.Says, "nobody knows why"))}
+	case s.Version != v.want.Version:
+	case s.Update == ring.UpdatePaused:
+		return ring.Reason{Code: ring.WhyInstanceNotReady, Says: cmp.Or(failedSays(s), s.Says, "the swarm paused its update")}
+	case s.Failed != nil && s.Failed.Rejected && s.Update == "" && v.good == nil: // of the first spec no update is paused
+		return ring.Reason{Code: ring.WhyInstanceNotReady, Says: failedSays(s)}
+	}
+	return ring.Reason{}
+}
+
+// watchTasks fails a version that serves, and is watched, where an instance of it failed since.
+func (t *decider) watchTasks(v *service) {
+	f := v.failedTask()
+	if v.failed != nil || f == nil || slices.Contains(v.rollout.Counted, f.ID) {
+		return
+	}
+	w, _ := v.watchNow()
+	t.failRollout(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: say("%s, while it was %s", failedSays(v.sent), w.doing)})
+}

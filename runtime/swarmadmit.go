@@ -1,0 +1,84 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/swarm"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// admit says what is on the swarm, and not ours, in the way of an app. It changes nothing.
+func (s *Swarm) admit(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
+	if a.Of == nil {
+		return ring.Done{}, errors.New("cannot admit an app: the action names none")
+	}
+	services, err := m.ServiceList(ctx, swarm.ServiceListOptions{})
+	if err != nil {
+		return ring.Done{}, swarmFault("cannot list services of the swarm", err)
+	}
+	networks, err := m.NetworkList(ctx, network.ListOptions{})
+	if err != nil {
+		return ring.Done{}, swarmFault("cannot list networks of the swarm", err)
+	}
+	all := admitOnSwarm(s.docker.opts.Host, a, services, networks)
+	if len(all) == 0 {
+		return ring.Done{}, nil
+	}
+	r := joined(all)
+	return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Refusal: r, Err: r, Wait: askAgain}
+}
+
+// admitOnSwarm is why an app cannot be carried out beside what is on a swarm.
+func admitOnSwarm(cluster string, a ring.Action, services []swarm.Service, networks []network.Summary) (all []*ring.Refusal) {
+	for i := range a.Of.Services {
+		name := swarmServiceName(a.App, a.Of.Services[i].Name)
+		foreign := func(s swarm.Service) bool { return s.Spec.Name == name && !ownService(cluster, a.App, &s) }
+		if slices.ContainsFunc(services, foreign) {
+			at := a.Of.Services[i].Place("image")
+			all = append(all, no(a, ring.ForeignProject, &at, notOurs(name), notOursHint(name)))
+		}
+	}
+	for _, n := range joinedNetworks(a.Of) {
+		all = append(all, networkOnSwarm(cluster, a, n, networks)...)
+	}
+	return all
+}
+
+// ownService reports whether a service of a swarm is one that gitring made for an app.
+func ownService(cluster, app string, s *swarm.Service) bool {
+	l := s.Spec.Labels
+	return l[labelHost] == cluster && l[labelApp] == app && swarmServiceName(app, l[labelService]) == s.Spec.Name
+}
+
+func notOurs(service string) string {
+	return fmt.Sprintf("a service %s is on the swarm, and gitring did not make it", service)
+}
+
+func notOursHint(service string) string {
+	return "docker service rm " + service + ", or give the app another name"
+}
+
+// networkOnSwarm is why an app cannot join a network as it is.
+func networkOnSwarm(cluster string, a ring.Action, n networkUse, networks []network.Summary) []*ring.Refusal {
+	name := n.EngineName(a.App)
+	spanning := slices.DeleteFunc(slices.Clone(networks), func(x network.Summary) bool { return x.Scope != swarmScope })
+	onNode := func(x network.Summary) bool { return x.Name == name && x.Scope != swarmScope }
+	there := slices.ContainsFunc(spanning, func(x network.Summary) bool { return x.Name == name })
+	switch {
+	case !there && slices.ContainsFunc(networks, onNode):
+		return one(no(a, ring.BadValue, n.at, fmt.Sprintf("network %s is of one node and not of the swarm", name),
+			"give the network another name, or docker network rm "+name))
+	case !there && n.External != "" && !slices.Contains(a.Coming, name) && a.Makers[name] == "":
+		return one(no(a, ring.BadValue, n.at, fmt.Sprintf("network %s is external and not on this swarm", name),
+			"docker network create --driver overlay "+name+", or take external out, and gitring makes it"))
+	}
+	for i := range spanning {
+		spanning[i].Attachable = true // which only containers need
+	}
+	return beside{host: cluster, networks: spanning}.network(a, n)
+}
