@@ -235,8 +235,72 @@ func (j Judge) judgeApps(apps []ring.App, w *policy.Whose) []appJudged {
 			out[i].refusals = []*ring.Refusal{unbuilt}
 		}
 		out[i].refusals = append(out[i].refusals, notByEngine(a)...)
+		out[i].powers = append(out[i].powers, keptBySwarm(a)...)
+	}
+	for i, r := range j.portsTwice(apps) {
+		out[i].refusals = append(out[i].refusals, r)
 	}
 	return out
+}
+
+// portsTwice refuses apps of a swarm that publish a port of another app of the plan, by their
+// places in it. The app that has the port keeps it.
+func (j Judge) portsTwice(apps []ring.App) map[int]*ring.Refusal {
+	has := func(app string, p ring.Port) bool {
+		return j.Whose != nil && slices.ContainsFunc(j.Whose().Holdings, func(h policy.Holding) bool {
+			return h.State == policy.InForce && h.App == app && slices.ContainsFunc(h.Ports, p.Clashes)
+		})
+	}
+	out := map[int]*ring.Refusal{}
+	for i := range apps {
+		for k := range apps {
+			s, p, of := portTwice(&apps[i], &apps[k])
+			if i == k || s == nil || has(apps[i].Name, p) || i < k && !has(apps[k].Name, p) {
+				continue
+			}
+			at := s.Place("ports")
+			out[i] = &ring.Refusal{
+				Code: ring.Conflict, Commit: apps[i].Commit, App: apps[i].Name, File: at.File, Line: at.Line,
+				Says: fmt.Sprintf("services.%s publishes port %s, which %s/%s publishes on the swarm", s.Name, p.Published(), apps[k].Name, of), Hint: "publish another port",
+			}
+			break
+		}
+	}
+	return out
+}
+
+// portTwice is a service of an app of a swarm with a port that another app publishes, too; nil
+// for none.
+func portTwice(a, other *ring.App) (*ring.Service, ring.Port, string) {
+	for i := range a.Services {
+		s := &a.Services[i]
+		for _, p := range s.Spec.Ports {
+			if s.Spec.Cluster == nil || p.HostPort == "" {
+				continue
+			}
+			for k := range other.Services {
+				if slices.ContainsFunc(other.Services[k].Spec.Ports, p.Clashes) {
+					return s, p, other.Services[k].Name
+				}
+			}
+		}
+	}
+	return nil, ring.Port{}, ""
+}
+
+// keptBySwarm is what to know of an app whose values a swarm keeps; none for one engine.
+func keptBySwarm(a *ring.App) []string {
+	var of []string
+	for i := range a.Services {
+		s := &a.Services[i]
+		if s.Spec.Cluster != nil && slices.ContainsFunc(s.Spec.Mounts, func(m ring.Mount) bool { return m.Secret }) {
+			of = append(of, s.Name)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	return []string{"secrets of " + strings.Join(of, ", ") + " lie in the log of every manager, encrypted; docker swarm update --autolock=true keeps its key off their disks"}
 }
 
 // leaveOutRefused takes out what apps ask for that are refused for it: their mounts, and

@@ -97,6 +97,9 @@ func (b *builderOf) network(key string, n types.NetworkConfig) ring.Network {
 	}
 	if b.settings.Swarm {
 		to.Driver = unless("overlay", to.Driver)
+		if _, encrypted := to.DriverOpts["encrypted"]; to.Driver == "" && !encrypted {
+			b.note("network %s: what goes from node to node is not encrypted; driver_opts: {encrypted: \"\"} encrypts it", key)
+		}
 	}
 	if n.EnableIPv6 != nil {
 		to.IPv6 = *n.EnableIPv6

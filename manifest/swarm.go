@@ -49,7 +49,43 @@ func (b *builderOf) onSwarm(c types.ServiceConfig, s *ring.Service) {
 		sealed := func(f ring.ContentFile) bool { return f.Sealed }
 		m.Secret = m.Kind == ring.MountContent && slices.ContainsFunc(b.contents[m.Source].Files, sealed)
 	}
+	b.filesOfSwarm(s)
 	b.checkOfNodes(s)
+}
+
+// What a swarm keeps of a service's files: each a config or secret, in the log of every manager.
+const (
+	mostSwarmFiles   = 100
+	largestSwarmFile = 500 << 10
+)
+
+// filesOfSwarm refuses files of the commit that a swarm does not keep.
+func (b *builderOf) filesOfSwarm(s *ring.Service) {
+	const hint = "put them into the image, or into a volume"
+	count := 0
+	for _, m := range s.Spec.Mounts {
+		if m.Kind != ring.MountContent {
+			continue
+		}
+		at := b.mountPlace(s.Name, m.Target)
+		for _, f := range b.contents[m.Source].Files {
+			if m.File != "" && f.Path != m.File {
+				continue
+			}
+			count++
+			body, err := f.Read()
+			if err != nil {
+				continue // whoever needs it says so
+			}
+			if len(body) > largestSwarmFile {
+				b.faults.add(ring.TooLarge, at, hint, "services.%s: %s at %s is larger than 500 KiB, which is the most that a swarm keeps of a file", s.Name, f.Path, m.Target)
+			}
+		}
+		if count > mostSwarmFiles {
+			b.faults.add(ring.TooLarge, at, hint, "services.%s mounts more than %d files of the commit, which is the most that a swarm keeps for a service", s.Name, mostSwarmFiles)
+			return
+		}
+	}
 }
 
 // checkOfNodes makes a command that gitring would run the service's HEALTHCHECK: each node runs

@@ -118,7 +118,7 @@ var (
 	logDrivers     = []string{"local", "json-file", "journald", "none"}
 	volumeDrivers  = []string{"local"}
 	networkDrivers = []string{"bridge", "overlay"}
-	networkOptions = []string{"com.docker.network.driver.mtu"}
+	networkOptions = []string{"com.docker.network.driver.mtu", "encrypted"}
 
 	// forbiddenSubnets are where clouds answer for a host's credentials.
 	forbiddenSubnets = []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fd00:ec2::/32")}

@@ -186,10 +186,21 @@ func (s *Swarm) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 		return s.networkOff(ctx, m, a)
 	case ring.DoAdmit:
 		return s.admit(ctx, m, a)
-	case ring.DoResolve, ring.DoVerify, ring.DoPull, ring.DoImageOff:
+	case ring.DoResolve:
+		return s.resolve(ctx, m, a)
+	case ring.DoVerify, ring.DoPull, ring.DoImageOff:
 		return s.docker.do(ctx, m, a)
 	}
 	return ring.Done{}, &ring.EngineError{Permanent: true, Err: fmt.Errorf("cannot %s on a swarm, which does that by itself", a.Kind)}
+}
+
+// resolve says what an image's name means now. One that this manager alone has is refused.
+func (s *Swarm) resolve(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
+	done, err := s.docker.do(ctx, m, a)
+	if err == nil && !strings.Contains(done.Pin.Image, "@") {
+		return ring.Done{}, refused(a, ring.CauseImagePull, ring.ImageNotFound, fmt.Sprintf("no registry has image %s, and each node pulls what it does not have", a.Image), pushIt)
+	}
+	return done, err
 }
 
 // serve makes the service of an action, or sends it another spec: configs and secrets first,

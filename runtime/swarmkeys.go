@@ -216,7 +216,9 @@ func SwarmUnused() map[string]string {
 // NotBySwarm refuses what of an app a swarm cannot carry, by name and place.
 func NotBySwarm(app *ring.App) (all []*ring.Refusal) {
 	for i := range app.Services {
-		all = append(all, serviceNotBySwarm(app, &app.Services[i])...)
+		if app.Services[i].FrontOf == "" { // else the service that asks for it is refused
+			all = append(all, serviceNotBySwarm(app, &app.Services[i])...)
+		}
 	}
 	refuse := func(what, key string, labels map[string]string) {
 		if name := swarmsOwn(labels); name != "" {
@@ -235,6 +237,8 @@ func NotBySwarm(app *ring.App) (all []*ring.Refusal) {
 	}
 	return append(all, portsNotBySwarm(app)...)
 }
+
+const pushIt = "push it to a registry, and take pull_policy: never out"
 
 const (
 	stackSays = " is a label that the swarm has for itself"
@@ -264,6 +268,9 @@ func serviceNotBySwarm(app *ring.App, s *ring.Service) (all []*ring.Refusal) {
 			refuse(ring.Unsupported, k.Key, "."+k.Key+": "+k.Says, k.Hint)
 		}
 	}
+	if s.Spec.PullPolicy == neverPull || imageID.MatchString(s.Spec.Image) {
+		refuse(ring.Unsupported, "image", ".image: each node pulls by digest what it does not have, so a registry has to have it", pushIt)
+	}
 	if len(s.Spec.Entrypoint) == 1 && s.Spec.Entrypoint[0] == "" {
 		refuse(ring.Unsupported, "entrypoint", ".entrypoint: Swarm cannot take the image's own away", "write what to run")
 	}
@@ -292,7 +299,7 @@ func serviceOnly(s *ring.Service, refuse func(code ring.Code, key, says, hint st
 	if s.Spec.Cluster != nil && s.Spec.Cluster.Global {
 		refuse(ring.Unsupported, "deploy.mode", ".deploy.mode: global is not carried out by this release", "say how many replicas")
 	}
-	if s.Route != nil || s.FrontOf != "" {
+	if s.Route != nil {
 		refuse(ring.Unsupported, "x-gitring.route", " has a front, and a manager cannot reach the tasks of an overlay network", "publish the port by the swarm: x-gitring: {publish: direct}")
 	}
 	if s.Reload != nil {

@@ -112,7 +112,7 @@ mounts:
   external_volumes: own
   volumes_from: same-app
   tmpfs_max: 2GiB
-networks: {drivers: [bridge, overlay], external: shared, driver_opts: [com.docker.network.driver.mtu], subnets: private}
+networks: {drivers: [bridge, overlay], external: shared, driver_opts: [com.docker.network.driver.mtu, encrypted], subnets: private}
 ports:
   host: ["80-65535"]
   exclusive: true
