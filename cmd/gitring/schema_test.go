@@ -112,6 +112,7 @@ func fullStatus() ring.Status {
 		Trial:     &ring.Trial{From: "0.0.9", Looks: 1, Would: []ring.TrialStep{{Does: "stop", On: "web/web", Slot: 1, Ends: true, Reason: "r"}}},
 		Receivers: []ring.ReceiverStatus{{Name: "team", Service: "slack", Waiting: 1, Dead: 2, Reason: "r"}},
 		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Since: at, Until: at, Replicas: new(2), Commit: sha}},
+		Cluster:   &ring.ClusterStatus{Name: "prod", State: ring.ClusterQuorum, Nodes: []ring.NodeStatus{{Name: "node-2", Manager: true, State: "ready", Tasks: 1}}},
 		Sources: []ring.SourceStatus{{
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401", Unconfined: "ports (r)",
 			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Code: ring.WhyAppRefused, On: "web/web",
@@ -124,7 +125,7 @@ func fullStatus() ring.Status {
 					Version: v, Commit: sha, LastGood: sha, Reason: "r", Code: ring.WhyDependencyNotReady, On: "web/db", Health: "inferred",
 					NextRun: at, Timezone: "Europe/Berlin", DueSince: at, LastRun: &ring.RunOutcome{State: ring.RunFailed, Reason: "r", Ended: at},
 					Rollout:   &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v, Commit: sha, Reason: "r", Code: ring.WhyRolloutFailed, Canary: &ring.CanaryStatus{Step: 1, Weight: 10, Since: at, Answers: 100, Errors: 0.5, P99: 12, Judged: 2}},
-					Instances: []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r", Failing: true, InFlight: 3, Adopted: true, Started: at, Address: "172.18.0.2"}},
+					Instances: []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r", Failing: true, InFlight: 3, Adopted: true, Started: at, Address: "172.18.0.2", Node: "node-2"}},
 					Running:   sha, Image: "nginx:1.27", Digest: "sha256:1", Ports: []string{"8080:80/tcp"},
 					Tag:        &ring.TagStatus{Image: "nginx:1.27", Policy: "daily", Asked: at, Digest: "sha256:2", Seen: at, Waits: "r", Until: at, Error: "r"},
 					Front:      &ring.FrontStatus{Phase: ring.FrontServes, Ports: []string{"8080/tcp"}, Generation: 4, Build: "sha256:1", Connections: 5, Queued: 6, QueuedSince: at},
@@ -285,7 +286,7 @@ func TestTheSchemaKnowsEveryWord(t *testing.T) {
 		require.Contains(t, listed, word)
 	}
 	for _, word := range listed {
-		require.True(t, slices.Contains(append(words, "worker", "job", "cron", "inferred"), word), word)
+		require.True(t, slices.Contains(append(words, "worker", "job", "cron", "inferred", ring.ClusterQuorum, ring.ClusterNoQuorum), word), word)
 	}
 }
 
