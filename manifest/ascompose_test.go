@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/gitring/gitring/ring"
 	"github.com/google/go-cmp/cmp"
@@ -160,5 +162,37 @@ func TestALinkedEnvIsTheFileItLeadsTo(t *testing.T) {
 	symlinkAt(c, "web/.env", "../common.env")
 	if plan, _ := Read(c, s); len(plan.Apps) != 0 {
 		t.Error("a link leads out of the source's path")
+	}
+}
+
+// What git-crypt encrypts can be read in its author's clone alone: a host has such env files
+// in its own folder, and is told where.
+func TestTheHostHasWhatGitCryptEncrypts(t *testing.T) {
+	const crypted = "\x00GITCRYPT\x00abc\x01def"
+	c := repo(map[string]string{
+		"web/compose.yaml": "services: {web: {image: 'a:$V', env_file: [.env, more.env]}}\n", "web/.env": crypted, "web/more.env": crypted,
+	})
+	_, all := Check(c, settings())
+	for _, file := range []string{"web/.env", "web/more.env"} {
+		i := slices.IndexFunc(all, func(r *ring.Refusal) bool { return r.File == file && r.Code == ring.SecretForm })
+		if len(all) != 2 || i < 0 || !strings.HasPrefix(all[i].Says, file+" is encrypted by git-crypt") || !strings.HasSuffix(all[i].Hint, "as <env.dir>/"+file) {
+			t.Errorf("%s: %v", file, all)
+		}
+	}
+	plan, _ := Read(c, withHost(map[string]string{".env": "V=7\n", "more.env": "W=8\n"}))
+	if len(plan.Apps) != 1 {
+		t.Fatal(dump(t, plan))
+	}
+	spec := plan.Apps[0].Services[0].Spec
+	if len(spec.Environment) != 2 || !slices.ContainsFunc(plan.Apps[0].Notes, func(n string) bool { return strings.HasPrefix(n, "web/.env is encrypted by git-crypt") }) {
+		t.Error(dump(t, plan))
+	}
+	c.Tree.(fstest.MapFS)["web/compose.yaml"].Data = []byte("services: {web: {image: a, secrets: [k]}}\nsecrets: {k: {file: more.env}}\n")
+	plan, _ = Read(c, withHost(map[string]string{".env": "V=7\n", "more.env": "W=8\n"}))
+	if len(plan.Apps) != 1 || len(plan.Apps[0].Services[0].Spec.Mounts) != 1 {
+		t.Error(dump(t, plan))
+	}
+	if _, all := Check(c, withHost(map[string]string{".env": "V=7\n"})); len(all) != 1 || !strings.Contains(all[0].Says, "more.env") {
+		t.Errorf("one file of two: %v", all)
 	}
 }

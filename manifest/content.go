@@ -160,6 +160,9 @@ func (r *reader) content(files []ring.ContentFile, at place) (string, *fault) {
 		if lfsPointer(body) {
 			return "", lfs(f.Path, at)
 		}
+		if gitCrypted(body) {
+			return "", gitCrypt(f.Path, at)
+		}
 		if !f.Sealed && r.encrypted(body) {
 			ciphers = append(ciphers, f.Path)
 		}

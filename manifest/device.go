@@ -77,8 +77,10 @@ func deviceWords(k *keyCheck) {
 		case mistyped(it, "target", deviceKeys), mistyped(it, "source", deviceKeys): // told
 		case it.kind == mapping && target == "":
 			k.fs.add(ring.BadValue, it.place, "add target: "+head(source), "%s: device %s has no target", k.name(), head(source))
-		case !path.IsAbs(source) || target != "" && !path.IsAbs(target):
+		case !path.IsAbs(source):
 			k.badDevice(it, source)
+		case target != "" && !path.IsAbs(target):
+			k.badDevice(it, target)
 		case access != "" && !accesses.MatchString(access):
 			k.fs.add(ring.BadValue, it.place, "write some of r, w and m", "%s: %q is no access to a device", k.name(), head(access))
 		}

@@ -255,6 +255,7 @@ func TestOddEntriesOfATree(t *testing.T) {
 	link := &fstest.MapFile{Data: []byte("elsewhere"), Mode: fs.ModeSymlink | 0o777}
 	gitlink := &fstest.MapFile{Mode: fs.ModeIrregular | 0o644}
 	pointer := &fstest.MapFile{Data: []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")}
+	crypted := &fstest.MapFile{Data: []byte("\x00GITCRYPT\x00abc\x01def")}
 	compose := "services:\n  web:\n    image: a\n    volumes: ['./conf:/conf:ro']\n"
 	for _, c := range []struct {
 		name  string
@@ -276,6 +277,11 @@ func TestOddEntriesOfATree(t *testing.T) {
 		{"a Compose file in LFS", "web/compose.yaml", pointer, ring.LfsPointer, "web/compose.yaml:1"},
 		{"a .env in LFS", "web/.env", pointer, ring.LfsPointer, "web/.env:1"},
 		{"a mounted file in LFS", "web/conf", pointer, ring.LfsPointer, "web/compose.yaml:4"},
+		{"a Compose file of git-crypt", "web/compose.yaml", crypted, ring.SecretForm, "web/compose.yaml:1"},
+		{"a .env of git-crypt", "web/.env", crypted, ring.SecretForm, "web/.env:1"},
+		{"a mounted file of git-crypt", "web/conf", crypted, ring.SecretForm, "web/compose.yaml:4"},
+		{"a file of git-crypt in a mounted folder", "web/conf/key", crypted, ring.SecretForm, "web/compose.yaml:4"},
+		{"a file of git-crypt elsewhere", "web/key", crypted, "", ""},
 		{"attributes", "web/.gitattributes", &fstest.MapFile{Data: []byte("* filter=lfs eol=crlf export-subst\n")}, "", ""},
 	} {
 		co := repo(map[string]string{"web/compose.yaml": compose})

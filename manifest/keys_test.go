@@ -335,6 +335,7 @@ func TestValuesThatNoEngineTakesAreRefused(t *testing.T) {
 		{line: "container_name: a/b", says: "no container name"},
 		{line: "container_name: web\n    deploy: {replicas: 3}", says: "cannot be that of 3 replicas", hint: "one replica"},
 		{line: "devices: [dev/sda]", says: `"dev/sda" is no device`},
+		{line: "devices: ['/dev/dri:dev/card']", says: `"dev/card" is no device`},
 		{line: "devices:\n      - /dev/a\n      - /dev/sda:/dev/sda:x", at: 6, says: `"x" is no access`},
 		{line: "devices: ['/a:/b:r:w']", says: "no device"},
 		{line: "devices: [{source: /dev/a, target: b}]", says: "no device"},

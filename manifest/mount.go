@@ -193,6 +193,14 @@ var volumeKeys = []string{"bind", "consistency", "image", "read_only", "source",
 // mountOptions of the short form. nocopy is of volumes, propagation of paths.
 var mountOptions = append(append([]string{"ro", "rw", "nocopy", "z", "Z"}, consistencyWords...), format.Propagations...)
 
+// nearOption is the way out where a mount has an option that there is not.
+func nearOption(o string) string {
+	if n := ring.Nearest(o, mountOptions); n != "" {
+		return "did you mean " + n + "?"
+	}
+	return "take it out, or write ro, rw, nocopy, z, Z or a propagation such as rslave"
+}
+
 func (k *keyCheck) shortVolume(s string) {
 	v, err := format.ParseVolume(s)
 	if err != nil {
@@ -208,7 +216,7 @@ func (k *keyCheck) shortVolume(s string) {
 		switch {
 		case o == "":
 		case !contains(mountOptions, o):
-			k.bad(didYouMean(o, slices.Clone(mountOptions)), "%q: %q is no option of a mount", head(s), head(o))
+			k.bad(nearOption(o), "%q: %q is no option of a mount", head(s), head(o))
 		case o == "nocopy" && v.Type == types.VolumeTypeBind:
 			k.bad("remove nocopy: a path of the host is never filled from the image", "%q: nocopy is of volumes", head(s))
 		case contains(format.Propagations, o) && v.Type == types.VolumeTypeVolume:

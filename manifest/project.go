@@ -343,14 +343,17 @@ func (a *appReader) sharedFile(v *variables, file string) {
 }
 
 // envManifest is an env file of the commit. One that is a symlink to what only a host can
-// have is refused with the place for it in the host's env folder.
+// have, or that git-crypt encrypts, is refused with the place for it in the host's env folder.
 func (a *appReader) envManifest(p string, at place) (body []byte, ok bool, _ *fault) {
 	body, ok, f := a.tree.manifest(p, at)
-	if f == nil || f.code != ring.SymlinkInManifest {
+	if !hostsOwn(f) {
 		return body, ok, f
 	}
 	if at.file == "" {
 		at = f.place
+	}
+	if f.code == ring.SecretForm {
+		return nil, false, a.gitCryptOfHost(f, p)
 	}
 	r := a.tree.real(p)
 	says := fmt.Sprintf("symlink %s %s", r.link, r.why)
@@ -364,11 +367,17 @@ func (a *appReader) envManifest(p string, at place) (body []byte, ok bool, _ *fa
 	return nil, false, f
 }
 
-// dotEnvOfHost takes what the host has in place of the app's .env, a symlink to what the
-// commit does not hold; f refuses it where the host has nothing.
+// hostsOwn reports whether an env file is refused that the host may have in its place.
+func hostsOwn(f *fault) bool {
+	return f != nil && (f.code == ring.SymlinkInManifest || f.code == ring.SecretForm)
+}
+
+// dotEnvOfHost takes what the host has in place of the app's .env, which the commit does not
+// hold in a form that can be read; f refuses it where the host has nothing.
 func (a *appReader) dotEnvOfHost(v *variables, p string, f *fault) {
-	if f.code == ring.SymlinkInManifest {
+	if hostsOwn(f) {
 		if _, held := a.host.files[dotEnv]; held {
+			a.noteOnce(f.says + "; " + a.host.where(dotEnv) + " on the host has the values")
 			return
 		}
 		if host, file, held := a.hostFile(a.tree.real(p).path); held {
@@ -439,6 +448,13 @@ func (a *appReader) elsewhere(at place, p, hint, says string) *fault {
 	}
 }
 
+// gitCryptOfHost refuses a file that git-crypt encrypts, with its place on the host.
+func (a *appReader) gitCryptOfHost(f *fault, p string) *fault {
+	out := a.elsewhere(f.place, p, f.hint, f.says)
+	out.code = f.code
+	return out
+}
+
 // envFileAt reads an env file that a manifest names relative to the app's folder:
 // of the commit, or the host's where the commit does not hold it. The app's own
 // .env is both. One that is nowhere is refused.
@@ -475,10 +491,10 @@ func (a *appReader) hostEnvFile(v *variables, name string, at place, raw bool) {
 func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (found bool) {
 	body, ok, f := a.envManifest(p, at)
 	host, file, held := a.hostFile(p)
-	if f != nil && f.code == ring.SymlinkInManifest && !held {
+	if hostsOwn(f) && !held {
 		host, file, held = a.hostFile(a.tree.real(p).path)
 	}
-	if f != nil && (f.code != ring.SymlinkInManifest || !held) {
+	if f != nil && (!hostsOwn(f) || !held) {
 		a.faults.put(f)
 		v.unsure = true
 		return true

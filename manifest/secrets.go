@@ -163,13 +163,20 @@ func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec b
 		return held{}, &f
 	}
 	h, f := b.hold(p, at)
+	host, own, has := b.hostFile(p)
+	if f != nil && f.code == ring.SecretForm {
+		if !has {
+			return held{}, b.gitCryptOfHost(f, p)
+		}
+		f = nil
+	}
 	if f != nil {
 		return held{}, f
 	}
 	if h.held {
 		return b.openedHeld(h, p, at, as)
 	}
-	if host, own, has := b.hostFile(p); has {
+	if has {
 		val, f := host.whole(own)
 		if f != nil {
 			return held{}, f

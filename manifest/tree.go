@@ -248,6 +248,9 @@ func (t *tree) weigh(p string, body []byte) *fault {
 	if lfsPointer(body) {
 		return lfs(p, place{file: p, line: 1})
 	}
+	if gitCrypted(body) {
+		return gitCrypt(p, place{file: p, line: 1})
+	}
 	return nil
 }
 
@@ -270,5 +273,15 @@ func lfs(p string, at place) *fault {
 	return &fault{
 		code: ring.LfsPointer, place: at, says: p + " is a Git LFS pointer, not the file",
 		hint: "git lfs untrack it and commit the file itself",
+	}
+}
+
+// gitCrypted knows what git-crypt wrote by its first bytes. Its key is a person's, and no host's.
+func gitCrypted(body []byte) bool { return bytes.HasPrefix(body, []byte("\x00GITCRYPT\x00")) }
+
+func gitCrypt(p string, at place) *fault {
+	return &fault{
+		code: ring.SecretForm, place: at, says: p + " is encrypted by git-crypt, whose key no host has",
+		hint: "encrypt it with SOPS instead",
 	}
 }

@@ -239,7 +239,7 @@ func (c *tried) add(t *testing.T, name, text string) {
 }
 
 func triedFile(text string) *fstest.MapFile {
-	return &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, `\n`, "\n") + "\n"), Mode: 0o644}
+	return &fstest.MapFile{Data: []byte(strings.NewReplacer(`\n`, "\n", `\0`, "\x00").Replace(text) + "\n"), Mode: 0o644}
 }
 
 // writtenHint is one of the code: the texts of its expression, with … between them.
