@@ -16,7 +16,7 @@ func (a *appReader) hide() {
 	if a.faults.none() || len(a.hidden) == 0 {
 		return
 	}
-	hidden := newHider(a.hiddenValues())
+	hidden := newHider(a.hiddenValues(), declaredIn(a.files, "services"))
 	for i := range a.faults.list {
 		f := &a.faults.list[i]
 		f.says, f.hint = hidden.out(told(f.says)), hidden.out(told(f.hint))
@@ -74,13 +74,15 @@ type hider struct {
 	// starts are the forms of the values by how they begin, the longest first.
 	starts map[string][]hiddenForm
 	short  map[string]string // in quotes, by what they are
+	// services are named by the commit: one may be called as a value is.
+	services []string
 }
 
 // hiddenForm is a value as a program may write it.
 type hiddenForm struct{ text, to string }
 
-func newHider(all []hiddenValue) *hider {
-	h := &hider{all: all, named: map[string][]hiddenValue{}, starts: map[string][]hiddenForm{}, short: map[string]string{}}
+func newHider(all []hiddenValue, services []string) *hider {
+	h := &hider{all: all, named: map[string][]hiddenValue{}, starts: map[string][]hiddenForm{}, short: map[string]string{}, services: services}
 	for _, v := range all {
 		to := "${" + v.name + "}"
 		h.named[v.name] = append(h.named[v.name], v)
@@ -107,8 +109,27 @@ func newHider(all []hiddenValue) *hider {
 	return h
 }
 
-// out is a text without the values.
+// out is a text without the values. The service that it begins with is told as it is called.
 func (h *hider) out(text string) string {
+	n := h.serviceOf(text)
+	return text[:n] + h.struck(text[n:])
+}
+
+// serviceOf is how much of a text says of which service of the commit it is.
+func (h *hider) serviceOf(text string) (length int) {
+	rest, of := strings.CutPrefix(text, "services.")
+	if !of {
+		return 0
+	}
+	for _, name := range h.services {
+		if after, is := strings.CutPrefix(rest, name); is && (after == "" || after[0] == '.' || after[0] == ' ') {
+			length = max(length, len(text)-len(after))
+		}
+	}
+	return length
+}
+
+func (h *hider) struck(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {
 		if form := h.at(text[i:]); form.text != "" {
@@ -158,14 +179,14 @@ func (r *Reading) Hide(refusals ...*ring.Refusal) {
 
 // Hidden is a text about an app without the host's values.
 func (r *Reading) Hidden(app, text string) string {
-	if len(r.hidden[app]) == 0 {
+	if len(r.hidden[app].values) == 0 {
 		return text
 	}
 	if r.hiders[app] == nil {
 		if r.hiders == nil {
 			r.hiders = map[string]*hider{}
 		}
-		r.hiders[app] = newHider(r.hidden[app])
+		r.hiders[app] = newHider(r.hidden[app].values, r.hidden[app].services)
 	}
 	return r.hiders[app].out(text)
 }
@@ -186,6 +207,12 @@ func (h hiddenValue) shares(text string) bool {
 		}
 	}
 	return false
+}
+
+// hiddenOf are the values that no refusal of an app tells, and its services.
+type hiddenOf struct {
+	values   []hiddenValue
+	services []string
 }
 
 // hiddenValue is one value of the host's env folder.

@@ -87,8 +87,8 @@ type Reading struct {
 	HasGitringYAML bool
 	// Projects are the plan's apps as Compose itself would be told to read them, by name.
 	Projects map[string]Project
-	hidden   map[string][]hiddenValue // by app; see Hide
-	hiders   map[string]*hider        // of those that were asked for
+	hidden   map[string]hiddenOf // by app; see Hide
+	hiders   map[string]*hider   // of those that were asked for
 }
 
 // Project is what docker compose has to be told to read an app's files as they were
@@ -133,10 +133,12 @@ func look(c *ring.Commit, s Settings, m *Memory) (Reading, *reader) {
 		out.Refusals = r.mistakes.refusals(c.SHA, "")
 		outcomes = r.despite()
 	}
-	out.hidden = map[string][]hiddenValue{}
+	out.hidden = map[string]hiddenOf{}
 	for _, o := range outcomes {
-		if len(o.hidden) > 0 {
-			out.hidden[o.name] = append(out.hidden[o.name], o.hidden...)
+		if len(o.hidden.values) > 0 {
+			of := out.hidden[o.name]
+			of.values, of.services = append(of.values, o.hidden.values...), append(of.services, o.hidden.services...)
+			out.hidden[o.name] = of
 		}
 		if plan.Refusal == nil && o.faults.none() {
 			out.Projects[o.name] = o.project
@@ -259,7 +261,7 @@ type outcome struct {
 	project  Project
 	asks     []string // its references to providers
 	awaits   []string // Plan.Awaits
-	hidden   []hiddenValue
+	hidden   hiddenOf
 }
 
 // draft is an app that is not in the plan and could be read.

@@ -251,6 +251,23 @@ func TestRefusalsHoldNoValueOfTheHost(t *testing.T) {
 	}
 }
 
+// A service is told by its name, also where a value of the host is the same text; what is
+// told of it is still without the value.
+func TestAServiceThatIsCalledAsAValueIsIsNamed(t *testing.T) {
+	s := withHost(map[string]string{".env": "HOST=redis\nLONG=redis.cache\nPARTS='hunter/hunter \"x\"'\n"})
+	compose := "services:\n  redis:\n    image: a\n    restart: $HOST\n    ports: ['$PARTS:80']\n  redis.cache: {image: a, restart: $LONG}\n"
+	_, all := Check(repo(map[string]string{"web/compose.yaml": compose}), s)
+	var says []string
+	for _, r := range all {
+		says = append(says, r.Says)
+	}
+	got := strings.Join(says, "\n")
+	if len(all) != 4 || strings.Count(got, "services.redis.restart") != 1 || strings.Count(got, "services.redis.cache.restart") != 1 ||
+		strings.Count(got, "services.redis.ports") != 2 || strings.Contains(got, "hunter") || strings.Count(got, "redis") != 4 {
+		t.Error(got)
+	}
+}
+
 // Ten thousand values and three hundred faults cost what their texts are long, and not one
 // times the other: looked for one by one this took minutes.
 func TestManyValuesAreKeptOutOfManyRefusals(t *testing.T) {
