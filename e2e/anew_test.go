@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,5 +74,18 @@ func TestTheConfigurationIsReadAnewOnSIGHUP(t *testing.T) {
 	hup()
 	h.synced(refused)
 	require.NotEqual(t, before, identities(h.containers()), "and a commit still moves it")
+
+	// And the signers: who is among them now may sign.
+	bob := filepath.Join(h.dir, "bob")
+	line := "bob@example.org namespaces=\"git\" " + newKey(t, bob) + "\n"
+	bobs := h.repo.pushed("By somebody new", files{app + "/compose.yaml": h.compose(app, obj{"web": web("4")})}, "-S"+bob)
+	h.await("nobody knows the key", func(st status) bool {
+		return st.Sources[0].Refusal != nil && st.Sources[0].Refusal.Commit == bobs
+	})
+	signers, err := os.ReadFile(h.repo.signers)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(h.repo.signers, append(signers, []byte(line)...), 0o600))
+	hup()
+	h.synced(bobs)
 	require.NoError(t, h.stop())
 }
