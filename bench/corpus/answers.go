@@ -17,6 +17,7 @@ var (
 	missingHint  = regexp.MustCompile(`as <env\.dir>/(\S+)$`)
 	namesTheApp  = regexp.MustCompile(`in <env\.dir>/(\S+/\.env) on the host, or in the configuration`)
 	missingSays  = regexp.MustCompile(`^the commit does not hold ([^ ,]+)`)
+	reference    = regexp.MustCompile(`\$(?:\{\w+\}|\w+)`)
 	assignment   = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
 )
 
@@ -87,7 +88,8 @@ func (a *answers) addFile(file string, r refusal) bool {
 }
 
 // exampleOf reads the example of an env file: .env.example, example.env, foo.env.sample
-// and the like in that folder. Values that refer to others are left out.
+// and the like in that folder. A value may refer to those before it; one that refers to
+// anything else is left out.
 func (a *answers) exampleOf(dir, file string) map[string]string {
 	stem := strings.TrimSuffix(file, ".env")
 	values := map[string]string{}
@@ -99,10 +101,19 @@ func (a *answers) exampleOf(dir, file string) map[string]string {
 			}
 			for line := range strings.Lines(string(text)) {
 				m := assignment.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-				if m == nil || strings.ContainsAny(m[2], "$`\\\x1b") || values[m[1]] != "" {
+				if m == nil || values[m[1]] != "" {
 					continue
 				}
-				if v := strings.TrimSpace(m[2]); strings.Count(v, `"`)%2 == 0 && strings.Count(v, `'`)%2 == 0 && !placeholder.MatchString(v) {
+				text := reference.ReplaceAllStringFunc(m[2], func(ref string) string {
+					if v := values[strings.Trim(ref, "${}")]; v != "" {
+						return v
+					}
+					return ref
+				})
+				if strings.ContainsAny(text, "$`\\\x1b") {
+					continue
+				}
+				if v := strings.TrimSpace(text); strings.Count(v, `"`)%2 == 0 && strings.Count(v, `'`)%2 == 0 && !placeholder.MatchString(v) {
 					values[m[1]] = v
 				}
 			}
@@ -136,6 +147,7 @@ var placeholder = regexp.MustCompile(`^["']?<.*>["']?$`)
 var (
 	mountLine  = regexp.MustCompile(`^\s*(?:- *["']?\$(?:\{[^}]*\}|\w+)[^:]*:/|source:)`)
 	subnetLine = regexp.MustCompile(`^\s*(?:- *)?subnet:`)
+	nameLine   = regexp.MustCompile(`^\s*container_name:`)
 	boolLine   = regexp.MustCompile(`^\s*(?:external|read_only|privileged|init|tty):`)
 )
 
@@ -148,6 +160,8 @@ func guessed(app, name, line string) string {
 		return "/srv/" + strings.ToLower(name)
 	case boolLine.MatchString(line):
 		return "true"
+	case nameLine.MatchString(line): // two of them are two containers
+		return strings.ToLower(app + "-" + name)
 	case subnetLine.MatchString(line):
 		h := fnv.New32a()
 		fmt.Fprint(h, app, "/", name)

@@ -146,6 +146,12 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, map[string]string{"wiki/.env": "wiki/.env", "db/db.env": "db/db.env"}, a.stands)
 }
 
+func TestAValueOfAnExampleMayReferToThoseBeforeIt(t *testing.T) {
+	a := answers{clone: t.TempDir()}
+	require.NoError(t, os.WriteFile(filepath.Join(a.clone, ".env.example"), []byte("STACK=wiki\nAPP=${STACK}-app\nDB=$STACK-db\nODD=${NOWHERE}\n"), 0o600))
+	require.Equal(t, map[string]string{"STACK": "wiki", "APP": "wiki-app", "DB": "wiki-db"}, a.exampleOf(".", ".env"))
+}
+
 func TestAPlaceholderIsNoAnswer(t *testing.T) {
 	for value, is := range map[string]bool{"<DNS1>": true, `"<your name>"`: true, "a<b>": false, "": false} {
 		require.Equal(t, is, placeholder.MatchString(value), value)
@@ -231,6 +237,7 @@ func TestAGuessFitsTheLineItIsFor(t *testing.T) {
 		{"APP_IMAGE_TAG", "    image: redis:${APP_IMAGE_TAG}", "1"},
 		{"APP_IMAGE", "    image: ${APP_IMAGE}", "alpine:3"},
 		{"NETWORK", "        - subnet: ${NETWORK}", "/24"},
+		{"NAME_DB", "    container_name: ${NAME_DB}", "web-name_db"},
 	} {
 		if got := guessed("web", c.name, c.line); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s in %q: %s", c.name, c.line, got)
