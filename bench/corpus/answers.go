@@ -106,7 +106,7 @@ func (a *answers) exampleOf(dir, file string) map[string]string {
 				}
 				text := reference.ReplaceAllStringFunc(m[2], func(ref string) string {
 					if v := values[strings.Trim(ref, "${}")]; v != "" {
-						return v
+						return strings.Trim(v, `"'`)
 					}
 					return ref
 				})

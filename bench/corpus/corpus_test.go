@@ -148,8 +148,8 @@ func TestAnswers(t *testing.T) {
 
 func TestAValueOfAnExampleMayReferToThoseBeforeIt(t *testing.T) {
 	a := answers{clone: t.TempDir()}
-	require.NoError(t, os.WriteFile(filepath.Join(a.clone, ".env.example"), []byte("STACK=wiki\nAPP=${STACK}-app\nDB=$STACK-db\nODD=${NOWHERE}\n"), 0o600))
-	require.Equal(t, map[string]string{"STACK": "wiki", "APP": "wiki-app", "DB": "wiki-db"}, a.exampleOf(".", ".env"))
+	require.NoError(t, os.WriteFile(filepath.Join(a.clone, ".env.example"), []byte("STACK='wiki'\nAPP=\"${STACK}-app\"\nDB=$STACK-db\nODD=${NOWHERE}\n"), 0o600))
+	require.Equal(t, map[string]string{"STACK": "'wiki'", "APP": `"wiki-app"`, "DB": "wiki-db"}, a.exampleOf(".", ".env"))
 }
 
 func TestAPlaceholderIsNoAnswer(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 func (g *globals) complete(cmd *cobra.Command) {
 	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 		switch nameOf(cmd) {
-		case "plan", "verify", "vouch", "policy suggest":
+		case "plan", "verify", "vouch", "policy check", "policy suggest":
 			cmd.ValidArgsFunction = g.completeRevisions
 		case "approve":
 			cmd.ValidArgsFunction = g.completeCommits(false)
