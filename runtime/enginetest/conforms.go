@@ -67,6 +67,7 @@ func InstanceStories() []Story {
 	return []Story{
 		{"a created instance is seen with every field", createdIsSeen, []Capability{UnboundedProcesses}},
 		{"a created instance starts at once when asked", createStarts, nil},
+		{"a created instance has joined all its networks before it starts", createJoins, nil},
 		{"an instance is on the networks of its app only", onlyItsNetworks, nil},
 		{"create repeated finishes what is there", createAgain, nil},
 		{"a name held by another's container is a conflict", foreignName, nil},

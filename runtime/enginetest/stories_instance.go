@@ -79,6 +79,18 @@ func createAgain(t *testing.T, r *Rig) {
 	require.Equal(t, in.Started, r.OnlyInstance(t).Started, "what runs is not started again")
 }
 
+// What is made in the place of another has joined before that one is stopped.
+func createJoins(t *testing.T, r *Rig) {
+	a := r.CreateAction(nil)
+	a.Start = false
+	front, back := r.AddNetwork(t, &a, "front"), r.AddNetwork(t, &a, "back")
+	made := r.Inspect(t, r.Must(t, a).Instance)
+	require.False(t, made.State.Running)
+	require.Len(t, made.NetworkSettings.Networks, 2)
+	require.Contains(t, made.NetworkSettings.Networks, front.NetworkName)
+	require.Contains(t, made.NetworkSettings.Networks, back.NetworkName)
+}
+
 func foreignName(t *testing.T, r *Rig) {
 	a := r.CreateAction(nil)
 	id := r.AddForeign(t, ring.ContainerName(a.App, a.Service, a.Slot, a.Version))
