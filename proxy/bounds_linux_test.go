@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -566,6 +567,35 @@ func TestAnAnswerOfDNSIsKeptForASecond(t *testing.T) {
 	require.Equal(t, answers, got)
 	require.Equal(t, 1, asked)
 	require.Equal(t, time.Second, nameFresh)
+}
+
+// After a boot the engine knows no name at first, or does not answer yet. The name that comes is
+// found within a second.
+func TestANameThatComesIsFoundWithinASecond(t *testing.T) {
+	nobody := func(context.Context) error { return &net.DNSError{IsNotFound: true} }
+	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, before := range map[string]func(context.Context) error{"nobody has it": nobody, "DNS is silent": silent} {
+		for _, after := range []time.Duration{0, 10 * time.Millisecond, 690 * time.Millisecond, 990 * time.Millisecond, 5400 * time.Millisecond} {
+			t.Run(fmt.Sprintf("%s for %s", name, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					began := time.Now()
+					n := newNames(func(ctx context.Context, _ string) ([]netip.Addr, error) {
+						if time.Since(began) < after {
+							return nil, before(ctx)
+						}
+						return []netip.Addr{netip.MustParseAddr("127.0.1.1")}, nil
+					}, func() ownNet { return ownNet{subnets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}} })
+					for {
+						if _, err := n.resolve(t.Context(), "one"); err == nil {
+							break
+						}
+						time.Sleep(time.Millisecond)
+					}
+					require.LessOrEqual(t, time.Since(began)-after, time.Second)
+				})
+			})
+		}
+	}
 }
 
 // A client has 30 s for a head and 75 s between two requests. The test has less of both.

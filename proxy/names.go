@@ -193,12 +193,13 @@ func (n *names) resolve(ctx context.Context, name string) ([]netip.Addr, error) 
 func (n *names) ask(name string, a *address) {
 	ctx, cancel := context.WithTimeout(context.Background(), nameWait)
 	defer cancel()
+	asked := time.Now()
 	got, err := n.lookup(ctx, name)
 	here := n.place()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	close(a.busy)
-	a.busy, a.at = nil, time.Now()
+	a.busy, a.at = nil, asked
 	var dns *net.DNSError
 	if err != nil && !(errors.As(err, &dns) && dns.IsNotFound) && len(a.addrs) > 0 && time.Since(a.good) < nameSilent {
 		return // DNS is silent: the last address serves

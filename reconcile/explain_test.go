@@ -2,8 +2,8 @@ package reconcile
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -31,55 +31,60 @@ func helped(e ring.Explained) string {
 	return "it names nothing to do"
 }
 
-// Whatever becomes of a service in any of the stories, whoever asks why is told
-// what decides and what to do next.
-func TestEveryStateOfTheStoriesIsExplained(t *testing.T) {
-	files, err := filepath.Glob("testdata/stories/*.txt")
-	require.NoError(t, err)
-	phases, seen := map[ring.Phase]int{}, map[string]bool{}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
-		n := 2
-		s := newStory()
-		s.looked = func(d Decision) {
-			for _, src := range d.Status.Sources {
-				for _, a := range src.Apps {
-					for _, st := range a.Services {
-						key, err := json.Marshal([]any{st.Phase, st.Reason, st.Rollout, st.Conditions, len(st.Instances)})
-						require.NoError(t, err)
-						if seen[string(key)] {
-							continue
-						}
-						seen[string(key)] = true
-						e, ok := Explain(s.world(), s.clock(), ring.ID(a.Name, st.Name), 0, false)
-						require.True(t, ok, "%s: %s/%s", file, a.Name, st.Name)
-						require.Equal(t, st.Phase, e.Phase)
-						require.Empty(t, helped(e), "%s: %s/%s %s\n says %s\n rule %s\n next %s", file, a.Name, st.Name, e.Phase, e.Says, e.Rule, e.Next)
-						phases[st.Phase]++
-					}
+// explained are the states that services of a story come to, each explained once.
+type explained struct {
+	phases map[ring.Phase]bool
+	faults []string
+}
+
+// statesSeen are those of all stories.
+var statesSeen = map[string]bool{}
+
+func (x *explained) look(s *story, d Decision) {
+	for _, src := range d.Status.Sources {
+		for _, a := range src.Apps {
+			for _, st := range a.Services {
+				key, err := json.Marshal([]any{st.Phase, st.Reason, st.Rollout, st.Conditions, len(st.Instances)})
+				if err == nil && statesSeen[string(key)] {
+					continue
 				}
+				statesSeen[string(key)] = true
+				e, ok := Explain(s.saw, s.clock(), ring.ID(a.Name, st.Name), 0, false)
+				switch wrong := helped(e); {
+				case err != nil:
+					x.faults = append(x.faults, err.Error())
+				case !ok, e.Phase != st.Phase:
+					x.faults = append(x.faults, fmt.Sprintf("%s/%s is %s, and explained as %q", a.Name, st.Name, st.Phase, e.Phase))
+				case wrong != "":
+					x.faults = append(x.faults, fmt.Sprintf("%s: %s/%s %s\n says %s\n rule %s\n next %s", wrong, a.Name, st.Name, e.Phase, e.Says, e.Rule, e.Next))
+				}
+				if x.phases == nil {
+					x.phases = map[ring.Phase]bool{}
+				}
+				x.phases[st.Phase] = true
 			}
 		}
-		for _, line := range strings.Split(string(raw), "\n") {
-			if cut := strings.Index(line, "#"); cut == 0 || cut > 0 && line[cut-1] == ' ' {
-				line = line[:cut]
-			}
-			if strings.HasPrefix(line, "for N in ") || strings.HasPrefix(line, "expect ") {
-				continue
-			}
-			_ = s.tell(numbers(line, n)) // that it comes out as it should is for TestStories
-		}
+	}
+}
+
+// Whatever becomes of a service in any of the stories, whoever asks why is told
+// what decides and what to do next. That they come out as they should is for TestStories.
+func TestEveryStateOfTheStoriesIsExplained(t *testing.T) {
+	phases := map[ring.Phase]bool{}
+	for _, f := range storyFiles(t) {
+		x := f.tale().explained
+		require.Empty(t, x.faults, f.name)
+		maps.Copy(phases, x.phases)
 	}
 	for _, p := range []ring.Phase{
 		ring.PhasePending, ring.PhaseProgressing, ring.PhaseReady, ring.PhaseDegraded, ring.PhaseFailed, ring.PhaseHeld, ring.PhaseRemoving, ring.PhaseCompleted,
 	} {
-		require.NotZero(t, phases[p], "no story comes to %s", p)
+		require.True(t, phases[p], "no story comes to %s", p)
 	}
 }
 
-// explained is a service after the lines of a story.
-func explained(t *testing.T, lines, id string, slot int) ring.Explained {
+// explainedAfter is a service after the lines of a story.
+func explainedAfter(t *testing.T, lines, id string, slot int) ring.Explained {
 	t.Helper()
 	s := newStory()
 	for _, line := range strings.Split(lines, "\n") {
@@ -125,7 +130,7 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 		{"it left the plan", "service shop/a\nservice shop/b\ncommit c1 shop/a=v1 shop/b=v1\nrest\nfault the remote is away\nwait 1h\ncommit c2 -shop/b\nwait 1s", "shop/b", ring.PhaseRemoving, "not in plan", "it left the commit", "gitring status"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := explained(t, c.story, c.id, 0)
+			e := explainedAfter(t, c.story, c.id, 0)
 			s := newStory()
 			s.commits["c1"] = chapter{}
 			for what, got := range map[string][2]string{"says": {e.Says, c.says}, "rule": {e.Rule, c.rule}, "next": {e.Next, c.next}} {
@@ -139,13 +144,13 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 // Files that failed are not tried again, and nobody is told to wait for that.
 func TestFilesThatFailedAreNotWaitedFor(t *testing.T) {
 	const failed = "service web live a min_ready 1s\ncommit c1 web=v1\nrest\ncontent b refused\nservice web live b\ncommit c2 web=v1\nrest"
-	e := explained(t, failed, "web", 0)
+	e := explainedAfter(t, failed, "web", 0)
 	require.Empty(t, e.Tries)
 	require.Zero(t, e.Until)
 }
 
 func TestAnExplanationNamesWhatItIsMadeOf(t *testing.T) {
-	e := explained(t, "service web replicas 2 env TOKEN=hush live a\ncommit c1 web=v1\nrest\nfault crash web-2 exit 3\nscale web 3", "web", 0)
+	e := explainedAfter(t, "service web replicas 2 env TOKEN=hush live a\ncommit c1 web=v1\nrest\nfault crash web-2 exit 3\nscale web 3", "web", 0)
 	require.Equal(t, 3, e.Wanted.Replicas)
 	require.Equal(t, "v1@sha256:v1", e.Wanted.Pin)
 	require.Contains(t, e.Wanted.Pinned, "asked for 2026-01-01")
@@ -166,11 +171,11 @@ func TestAnExplanationNamesWhatItIsMadeOf(t *testing.T) {
 	}
 	require.Empty(t, e.Ports)
 	require.NotEmpty(t, e.Instances[0].Address)
-	require.Equal(t, []string{"5432:80/tcp"}, explained(t, "service web port 5432\ncommit c1 web=v1\nrest", "web", 0).Ports)
-	one := explained(t, "service web replicas 2\ncommit c1 web=v1\nrest", "web", 2)
+	require.Equal(t, []string{"5432:80/tcp"}, explainedAfter(t, "service web port 5432\ncommit c1 web=v1\nrest", "web", 0).Ports)
+	one := explainedAfter(t, "service web replicas 2\ncommit c1 web=v1\nrest", "web", 2)
 	require.Len(t, one.Instances, 1)
 	require.Equal(t, 2, one.Instances[0].Slot)
-	none := explained(t, "service web replicas 2\ncommit c1 web=v1\nrest", "web", 7)
+	none := explainedAfter(t, "service web replicas 2\ncommit c1 web=v1\nrest", "web", 7)
 	require.Contains(t, none.Says, "slot 7 has no instance")
 	_, ok := Explain(World{Facts: ring.NewFacts(), Recent: NewRecent()}, epoch, "no/such", 0, false)
 	require.False(t, ok)

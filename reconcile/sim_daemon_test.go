@@ -28,6 +28,7 @@ type daemon struct {
 	kills    int
 	cuts     int // starts of ours whose end was not heard of: each is begun again
 	last     Decision
+	saw      World         // that the last decision is about
 	stride   time.Duration // at most between two looks; 0 is fullLook
 	// These are of the last look, made use of again: what a look was given is of no use
 	// to anybody after the next.
@@ -215,7 +216,8 @@ func (d *daemon) world() World {
 
 // decide is the first half of a look.
 func (d *daemon) decide() Decision {
-	d.last = Diff(d.world(), d.clock())
+	d.saw = d.world()
+	d.last = Diff(d.saw, d.clock())
 	d.mem.wake = time.Time{}
 	if !d.last.Wake.IsZero() {
 		d.mem.wake = d.last.Wake.Add(-d.mem.clock)

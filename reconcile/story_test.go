@@ -299,9 +299,9 @@ func split(line string) ([]string, error) {
 	return out, nil
 }
 
-// play tells a story line by line, with $N standing for n.
-func play(t *testing.T, text string, n int) {
-	s := newStory()
+// play tells a story line by line, with $N standing for n, and says how it does not come out as
+// it should.
+func play(s *story, text string, n int) error {
 	for i, line := range strings.Split(text, "\n") {
 		if cut := strings.Index(line, "#"); cut == 0 || cut > 0 && line[cut-1] == ' ' {
 			line = line[:cut]
@@ -315,12 +315,69 @@ func play(t *testing.T, text string, n int) {
 			err = s.bad
 		}
 		if err != nil {
-			t.Fatalf("line %d: %s\n  %v\n%s", i+1, strings.TrimSpace(line), err, s.read(60))
+			return fmt.Errorf("line %d: %s\n  %w\n%s", i+1, strings.TrimSpace(line), err, s.read(60))
 		}
 	}
 	if len(s.ledger) == 0 {
-		t.Fatal("the story moved nothing")
+		return errors.New("the story moved nothing")
 	}
+	return nil
+}
+
+// storyFile is a story of testdata/stories, and the numbers that it is told with.
+type storyFile struct {
+	name, text string
+	many       bool
+	ns         []int
+}
+
+func storyFiles(t *testing.T) (out []storyFile) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/stories/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no stories", err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := storyFile{name: strings.TrimSuffix(filepath.Base(file), ".txt"), text: string(raw), ns: []int{0}}
+		var list string
+		if _, list, f.many = strings.Cut(f.text, "\nfor N in "); f.many {
+			f.ns = nil
+			list, _, _ = strings.Cut(list, "\n")
+			for _, word := range strings.Fields(list) {
+				n, err := strconv.Atoi(word)
+				if err != nil {
+					t.Fatalf("%s: for N in %s", file, list)
+				}
+				f.ns = append(f.ns, n)
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// tale is a story that was played, with the first of its numbers.
+type tale struct {
+	fault     error
+	explained explained
+}
+
+// tales are those that were played, by name: two tests ask for each.
+var tales = map[string]*tale{}
+
+// tale plays a story once, and has each state in it explained.
+func (f storyFile) tale() *tale {
+	if tales[f.name] == nil {
+		s, p := newStory(), &tale{}
+		s.looked = func(d Decision) { p.explained.look(s, d) }
+		p.fault = play(s, f.text, f.ns[0])
+		tales[f.name] = p
+	}
+	return tales[f.name]
 }
 
 func numbers(line string, n int) string {
@@ -333,31 +390,24 @@ func numbers(line string, n int) string {
 
 // TestStories plays testdata/stories.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/stories/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("there are no stories", err)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, f := range storyFiles(t) {
+		if !strings.Contains(f.text, "\nexpect ") {
+			t.Errorf("%s expects nothing", f.name)
 		}
-		text, name := string(raw), strings.TrimSuffix(filepath.Base(file), ".txt")
-		if !strings.Contains(text, "\nexpect ") {
-			t.Errorf("%s expects nothing", file)
-		}
-		_, list, many := strings.Cut(text, "\nfor N in ")
-		if !many {
-			t.Run(name, func(t *testing.T) { play(t, text, 0) })
-			continue
-		}
-		list, _, _ = strings.Cut(list, "\n")
-		for _, word := range strings.Fields(list) {
-			n, err := strconv.Atoi(word)
-			if err != nil {
-				t.Fatalf("%s: for N in %s", file, list)
+		for i, n := range f.ns {
+			name := f.name
+			if f.many {
+				name += "/" + strconv.Itoa(n)
 			}
-			t.Run(name+"/"+word, func(t *testing.T) { play(t, text, n) })
+			t.Run(name, func(t *testing.T) {
+				err := f.tale().fault
+				if i > 0 {
+					err = play(newStory(), f.text, n)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
 		}
 	}
 }
