@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -130,7 +131,8 @@ func (h *host) generation() int64 {
 	return table.Generation
 }
 
-// A front whose first process is killed comes back by the engine and its own disk alone.
+// A front whose first process is killed comes back by the engine and its own disk alone: nothing is
+// made, and it is started once. How long that takes is the engine's to say, and told.
 func TestAFrontThatIsKilledServesAgainByItself(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -143,11 +145,45 @@ func TestAFrontThatIsKilledServesAgainByItself(t *testing.T) {
 	h.kill()
 	front := h.one("web-front")
 	mark := h.events.mark()
+	began := time.Now()
 	require.NoError(t, syscall.Kill(h.processes(front.ID)[0], syscall.SIGKILL))
-	h.events.first(t, mark, func(e engineEvent) bool { return e.Action == "start" && e.Actor.ID == front.ID })
+	started := h.events.first(t, mark, func(e engineEvent) bool { return e.Action == "start" && e.Actor.ID == front.ID })
 	h.serves(port, "1")
+	t.Logf("the engine started it %s after the kill, and it served %s after that", started.at().Sub(began), time.Since(started.at()))
 	load := ask(port)
 	load.lostNone(t, h)
+	require.Len(t, h.events.after(mark, "create", "start", "destroy"), 1)
+}
+
+// The two processes of a front have little memory of their own while nobody asks. Their program,
+// which all fronts of a host share, and the engine's shim are no part of it; the benchmark has both.
+func TestAnIdleFrontNeedsLittleMemory(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app, port := h.app("web"), h.freePort()
+	h.begin(port, files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port)})})
+	settled(h)
+	pids := h.processes(h.one("web-front").ID)
+	require.Len(t, pids, 2)
+	all := 0
+	for _, pid := range pids {
+		own := ownMemory(t, pid)
+		t.Logf("process %d: %d KiB", pid, own)
+		all += own
+	}
+	require.Less(t, all, 10<<10, "KiB")
+}
+
+// ownMemory is the memory of a process that is no file's, in KiB.
+func ownMemory(t *testing.T, pid int) (kib int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(status), "RssAnon:")
+	require.True(t, ok, "%s", status)
+	_, err = fmt.Sscan(rest, &kib)
+	require.NoError(t, err)
+	return kib
 }
 
 // The daemon is killed at each arrow of an update in turn: as containers are created, started,

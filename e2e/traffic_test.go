@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -289,18 +290,27 @@ func TestAProxyThatIsKilledLosesWhatIsInFlightAlone(t *testing.T) {
 	require.Equal(t, identities([]*container{before}), identities([]*container{h.one("web-front")}), "the container goes on")
 }
 
-// processes are the pids of a container on the host, in the order in which they were started.
+// processes are the pids of a container on the host, the first process before its children: their
+// numbers begin anew at some time, so the order of those does not say.
 func (h *host) processes(id string) []int {
 	h.t.Helper()
 	var top struct{ Processes [][]string }
-	require.NoError(h.t, h.engine.call("GET", "/containers/"+id+"/top", url.Values{"ps_args": {"-o pid"}}, nil, &top))
-	var pids []int
+	require.NoError(h.t, h.engine.call("GET", "/containers/"+id+"/top", url.Values{"ps_args": {"-o pid,ppid"}}, nil, &top))
+	parent := map[int]int{}
 	for _, p := range top.Processes {
 		pid, err := strconv.Atoi(p[0])
 		require.NoError(h.t, err)
-		pids = append(pids, pid)
+		parent[pid], err = strconv.Atoi(p[1])
+		require.NoError(h.t, err)
 	}
-	slices.Sort(pids)
+	pids := slices.Collect(maps.Keys(parent))
+	depth := func(pid int) int {
+		if _, child := parent[parent[pid]]; child {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(pids, func(a, b int) int { return cmp.Or(depth(a)-depth(b), a-b) })
 	return pids
 }
 

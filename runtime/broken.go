@@ -30,6 +30,9 @@ var noStartEver = []meaning{
 // has ended it, and neither where the host's processes are not to be seen.
 func (d *Docker) startFault(ctx context.Context, e engine, a ring.Action, cannot string, c contained, err error) error {
 	if !refusedForEver(err) {
+		if taken := d.portTakenBy(ctx, e, a, c.ID, err); taken != nil {
+			return taken
+		}
 		return faultOf(a, cannot, ring.CauseCreate, err)
 	}
 	says, hint := "", ""

@@ -1,8 +1,13 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/docker/docker/api/types/container"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -16,11 +21,20 @@ var portSentences = []meaning{
 }
 
 // portTaken is what the engine says of a port that somebody else has; nil when it
-// says something else. Which port, it tells in the middle of a sentence that no two
-// releases word alike, so it is looked for among those that the service publishes.
+// says something else.
 func portTaken(a ring.Action, err error) *ring.EngineError {
+	if p, how, ok := takenPort(a, err); ok {
+		return ofHost(a, ring.CauseCreate, fmt.Sprintf("port %s of the host is taken (%s)", p.Published(), how), whoHas(p))
+	}
+	return nil
+}
+
+// takenPort is the port that the engine tells of, and in which words. It tells it in the middle of
+// a sentence that no two releases word alike, so it is looked for among those that the service
+// publishes.
+func takenPort(a ring.Action, err error) (p ring.Port, how string, ok bool) {
 	if a.Want == nil || away(err) {
-		return nil
+		return ring.Port{}, "", false
 	}
 	text := strings.ToLower(err.Error())
 	for _, m := range portSentences {
@@ -29,11 +43,34 @@ func portTaken(a ring.Action, err error) *ring.EngineError {
 		}
 		for _, p := range a.Want.Spec.Ports {
 			if p.HostPort != "" && namesPort(text, p.HostPort) {
-				return ofHost(a, ring.CauseCreate, fmt.Sprintf("port %s of the host is taken (%s)", p.Published(), m.words[len(m.words)-1]), whoHas(p))
+				return p, m.words[len(m.words)-1], true
 			}
 		}
 	}
-	return nil
+	return ring.Port{}, "", false
+}
+
+// portTakenBy is the same with the container that has the port, where the engine lists one.
+func (d *Docker) portTakenBy(ctx context.Context, e engine, a ring.Action, id string, err error) *ring.EngineError {
+	p, how, ok := takenPort(a, err)
+	if !ok {
+		return nil
+	}
+	list, listErr := e.ContainerList(ctx, container.ListOptions{})
+	i := slices.IndexFunc(list, func(c container.Summary) bool { return c.ID != id && len(c.Names) > 0 && publishes(c, p) })
+	if listErr != nil || i < 0 {
+		return portTaken(a, err)
+	}
+	name := strings.TrimPrefix(list[i].Names[0], "/")
+	return ofHost(a, ring.CauseCreate, fmt.Sprintf("port %s of the host is taken by container %s (%s)", p.Published(), name, how),
+		fmt.Sprintf("docker stop %s, or publish another port; gitring tries again by itself", name))
+}
+
+// publishes reports whether a container has a port of the host that clashes with p.
+func publishes(c container.Summary, p ring.Port) bool {
+	return slices.ContainsFunc(c.Ports, func(has container.Port) bool {
+		return has.PublicPort != 0 && p.Clashes(ring.Port{HostIP: has.IP, HostPort: strconv.Itoa(int(has.PublicPort)), Protocol: has.Type})
+	})
 }
 
 // namesPort reports whether a text has ":port", and no further digit.

@@ -238,6 +238,12 @@ func (m *Client) ContainerList(ctx context.Context, o container.ListOptions) ([]
 			for name, e := range c.c.NetworkSettings.Networks {
 				s.NetworkSettings.Networks[name] = e.Copy()
 			}
+			if c.c.State.Running {
+				for _, p := range published(c) {
+					n, _ := strconv.ParseUint(p.HostPort, 10, 16)
+					s.Ports = append(s.Ports, container.Port{IP: p.HostIP, PublicPort: uint16(n), Type: p.Protocol})
+				}
+			}
 			list = append(list, s)
 		}
 		return list, nil

@@ -180,11 +180,15 @@ func clashingPorts(t *testing.T, r *Rig) {
 		}
 		_, err := publish(1, c.held)
 		require.NoError(t, err)
+		holder := r.OnlyInstance(t).Name
 		_, err = publish(2, c.takes)
 		if c.held == "::/tcp" && c.takes == "/tcp" && r.lacks(t, PortFamilies) {
 			c.clashes = false
 		}
 		require.Equal(t, c.clashes, err != nil, "%s beside %s: %v", c.takes, c.held, err)
+		if c.clashes {
+			require.ErrorContains(t, err, "is taken by container "+holder+" (", "%s beside %s", c.takes, c.held)
+		}
 		for _, in := range r.Seen(t).Instances {
 			r.Must(t, ActionOn(ring.DoRemove, in))
 		}
