@@ -6,7 +6,6 @@
 //	engine         what is asked of the engine
 //	serve          and again, when the configuration is to be read anew
 //	differs        whether the file of the configuration says something else
-//	freed          memory goes back to the system
 //
 // From a commit to the loop:
 //
