@@ -138,9 +138,9 @@ record: front engine compose ## what Compose asks the engine for, which the test
 	@GITRING_ENGINE_TESTS=1 GITRING_RECORD=1 go test -count=1 -v -timeout 20m -run '^TestTheEngineIsAskedForWhatComposeAsksFor$$$$' ./e2e
 
 .PHONY: cosign
-cosign: go ## bin/cosign2 and bin/cosign3, and holds the judge of signatures to them; half an hour the first time
+cosign: go ## bin/cosign2, bin/cosign3 and bin/notation, and holds the judge of signatures to them; half an hour the first time
 	@scripts/cosign.sh
-	@go test -count=1 -v -timeout 20m -run '^TestNothingIsAcceptedThatCosignRefuses$$$$' ./runtime
+	@go test -count=1 -v -timeout 20m -run '^(TestNothingIsAcceptedThatCosignRefuses|TestCosignJudges.*|TestNotationJudges.*)$$$$' ./runtime
 
 .PHONY: sops
 sops: go ## bin/sops, for the tests that hold gitring's reader to it

@@ -49,7 +49,7 @@ func CheckImage(r Rules, app *ring.App, s *ring.Service) []Finding {
 		return nil
 	}
 	w := walker{r: &r}
-	r.lists().from(s.Spec.Image, ring.ParseImage(s.Spec.Image), s.Spec.PullPolicy, func(rule rule) *look {
+	r.lists().from(s.Spec.Image, ring.ParseImage(s.Spec.Image), func(rule rule) *look {
 		w.req = &Request{App: app.Name, Source: app.Source, Path: app.Path, Service: s.Name, Key: "container"}
 		return &look{walker: &w, rule: rule, spot: spot{path: "App." + rule.key}, v: reflect.ValueOf(true)}
 	})

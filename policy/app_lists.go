@@ -34,7 +34,7 @@ func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 	}
 	about(frontsRule).frontImage(image) // no payload names it before it is pinned
 	n := ring.ParseImage(image)
-	l.from(image, n, s.Spec.PullPolicy, about)
+	l.from(image, n, about)
 	if l.RequireDigest && n.Digest == "" {
 		about(tagsRule).find(finding{value: image, instead: "write the image as name:tag@sha256:…"})
 	}
@@ -69,7 +69,7 @@ func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 }
 
 // from holds where an image is from to the lists.
-func (l *Lists) from(image string, n ring.ImageName, pull string, about func(rule) *look) {
+func (l *Lists) from(image string, n ring.ImageName, about func(rule) *look) {
 	switch {
 	case n.AtLinkLocal():
 		about(registriesRule).find(finding{
@@ -87,7 +87,7 @@ func (l *Lists) from(image string, n ring.ImageName, pull string, about func(rul
 		about(signaturesRule).find(finding{
 			value: image, risk: "is an image that images.signatures of this host denies (" + rule.At + ")", instead: "use an image that a rule of images.signatures lets pass",
 		})
-	case rule.Asks() && n.Digest == "" && pull == "never", rule.Asks() && n.Name == "":
+	case rule.Asks() && n.Name == "":
 		about(signaturesRule).find(finding{
 			value: image, risk: "is an image of this host alone, and images.signatures asks for a signature (" + rule.At + "), which only a registry has",
 			instead: "write the image as name:tag@sha256:…",

@@ -42,7 +42,7 @@ func TestWhatTheRulesOfSignaturesDenyNoProfileLetsPass(t *testing.T) {
 		{"a reason to ask for nothing", "nginx", "", []imagesign.Rule{{Match: "docker.io/library/**", None: "official"}, deny}, false},
 		{"an image by its ID", someDigest[1:], "", []imagesign.Rule{{Match: "docker.io/library/**", None: "official"}, deny}, true},
 		{"an image by its ID where all are asked", someDigest[1:], "", []imagesign.Rule{{Match: "**", Keys: oneKey}}, true},
-		{"this host's own image of a name", "ghcr.io/acme/web:1", "never", []imagesign.Rule{asks}, true},
+		{"what this host has of a name, of which the engine knows the digest", "ghcr.io/acme/web:1", "never", []imagesign.Rule{asks}, false},
 		{"this host's own image by digest", "ghcr.io/acme/web:1" + someDigest, "never", []imagesign.Rule{asks}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -124,6 +124,9 @@ func (t *decider) askRegistry(app *ring.App, s, old *ring.Service, known bool) (
 		Image: s.Spec.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Version: ring.Version(pinWritten(app, s)),
 		Reason: say("image %s is new to service %s", s.Spec.Image, s.Name),
 	}
+	if rule := t.Signing.Rules.For(s.Spec.Image); rule != "" {
+		a.Asks = &ring.ImageAsk{Written: s.Spec.Image, Rule: rule}
+	}
 	if known && old.Spec.Image == s.Spec.Image && old.Written != s.Written {
 		a.Reason = say("service %s is written otherwise, so image %s is asked for anew", s.Name, s.Spec.Image)
 	}

@@ -49,7 +49,8 @@ func (t *Pass) lacksVerdict(s *ring.Service) bool {
 func (t *Pass) verifyStep(app *ring.App, s *ring.Service, why string) ring.Action {
 	return ring.Action{
 		Kind: ring.DoVerify, App: app.Name, Service: s.Name, Commit: app.Commit, Timeout: verifyTimeout,
-		Image: s.Pin.Image, Asks: &ring.ImageAsk{Written: s.Spec.Image, Rule: t.Signing.Rules.For(s.Spec.Image)}, Reason: say("image %s %s", s.Pin.Image, why),
+		Image: s.Pin.Image, PullPolicy: s.Spec.PullPolicy,
+		Asks: &ring.ImageAsk{Written: s.Spec.Image, Rule: t.Signing.Rules.For(s.Spec.Image)}, Reason: say("image %s %s", s.Pin.Image, why),
 	}
 }
 

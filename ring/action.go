@@ -95,7 +95,7 @@ type Action struct {
 	NetworkName string
 	Image       string    // resolve: as written; pull: the pin
 	Tag         string    // of a resolve, the TagKey that is asked by the clock; "" for a plan
-	Asks        *ImageAsk // of a verify; and of a pull, where the host asks anything of images
+	Asks        *ImageAsk // of a verify; and of a resolve or pull, where the host asks anything of images
 	Platform    string    // of a resolve or pull; "" is the engine's own
 	PullPolicy  string
 	Grace       time.Duration // between stop signal and kill

@@ -33,7 +33,7 @@ func (d *Docker) onHost(ctx context.Context, e engine, name string) (onHost, err
 	if err != nil || !here {
 		return onHost{}, err
 	}
-	have := onHost{id: i.ID, pulled: len(i.RepoDigests) > 0, has: platformOf(i)}
+	have := onHost{id: i.ID, pulled: len(i.RepoDigests) > 0, has: platformOf(i), repoDigests: i.RepoDigests}
 	for _, known := range i.RepoDigests {
 		_, digest, _ := strings.Cut(known, "@")
 		have.digests = append(have.digests, digest)

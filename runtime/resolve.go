@@ -34,7 +34,11 @@ type onHost struct {
 	pulled bool   // a registry knows it, or did
 	has    []platform
 	// digests are those under which registries have it: it came from there, or was pushed.
-	digests []string
+	digests     []string
+	repoDigests []string // the same, each with its repository
+	// known is the name with the digest by which its own registry has it; "" where it is
+	// this host's alone.
+	known string
 	// inForce is the service's present pin, where it is this very image.
 	inForce ring.Pin
 }
@@ -109,6 +113,7 @@ func (d *Docker) asking(ctx context.Context, e engine, a ring.Action) (asking, o
 		return q, onHost{}, err
 	}
 	have, err := d.onHost(ctx, e, a.Image)
+	have.known = knownAs(q.name, have.repoDigests)
 	if err != nil || have.id == "" || a.Want == nil || a.Want.Pin.Image == "" {
 		return q, have, err
 	}
@@ -117,6 +122,26 @@ func (d *Docker) asking(ctx context.Context, e engine, a ring.Action) (asking, o
 		have.inForce = a.Want.Pin
 	}
 	return q, have, err
+}
+
+// knownAs is a name with the digest under which its own repository has an image; "" where
+// none has.
+func knownAs(name reference.Named, repoDigests []string) string {
+	if name == nil {
+		return ""
+	}
+	for _, known := range repoDigests {
+		at, err := reference.ParseNormalizedNamed(known)
+		if err != nil || at.Name() != name.Name() {
+			continue
+		}
+		if fixed, is := at.(reference.Digested); is {
+			if canonical, err := reference.WithDigest(name, fixed.Digest()); err == nil {
+				return reference.FamiliarString(canonical)
+			}
+		}
+	}
+	return ""
 }
 
 // decide is the pin, or that the registry has to be asked, or a refusal. said is
@@ -141,6 +166,8 @@ func decide(q asking, have onHost, said *answer) (pin ring.Pin, ask bool, err er
 		return pin, false, otherPlatform(q, have.has)
 	case fixed:
 		return ring.Pin{Image: q.Image}, false, nil
+	case q.PullPolicy == neverPull && q.Asks != nil && have.known != "":
+		return ring.Pin{Image: have.known, Note: "as this host has it, pull_policy is never"}, false, nil // what may be signed is a digest
 	case q.PullPolicy == neverPull:
 		return ring.Pin{Image: have.id, Note: "this host's own image, pull_policy is never"}, false, nil
 	case usable && !have.pulled && q.PullPolicy != alwaysAsk:

@@ -70,10 +70,14 @@ func (d *Docker) pinned(a ring.Action, rule *imagesign.Rule) (reference.Named, s
 			return reference.TrimNamed(name), fixed.Digest().String(), nil
 		}
 	}
+	hint := "push it and write it as name:tag@sha256:…, or change the rule on this host"
+	if a.PullPolicy == neverPull { // pinned before the rule asked, it may be known by a digest
+		hint = "where it was pulled from its registry: gitring refresh " + a.App + "; else " + hint
+	}
 	return nil, "", &ring.Refusal{
 		Code: ring.ImageUnsigned,
 		Says: fmt.Sprintf("image %s is used as this host has it, and %s asks for a signature, which only a registry has", a.Asks.Written, rule.At),
-		Hint: "push it and write it as name:tag@sha256:…, or change the rule on this host",
+		Hint: hint,
 	}
 }
 

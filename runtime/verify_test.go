@@ -14,8 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/registry"
 	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/imagesign"
@@ -375,6 +378,60 @@ func TestWhatHasNoDigestOfARegistryIsRefused(t *testing.T) {
 	_, err := s.d.verify(t.Context(), s.e, ring.Action{Kind: ring.DoVerify, Image: s.at + "/acme/p256@" + s.Images["index"], Asks: &ring.ImageAsk{Written: s.at + "/acme/p256:1", Rule: "sha256:other"}})
 	require.Error(t, err)
 	require.Empty(t, codeOf(err), "the policy changed meanwhile: asked again by the new one")
+}
+
+// keepsImage is an engine that has one image, and knows by which digests.
+type keepsImage struct {
+	*saysOfRegistries
+	id    string
+	known []string
+}
+
+func (e *keepsImage) ImageInspect(_ context.Context, name string, _ ...client.ImageInspectOption) (image.InspectResponse, error) {
+	return image.InspectResponse{ID: e.id, RepoDigests: e.known, Os: "linux", Architecture: "amd64"}, nil
+}
+
+func (e *keepsImage) ServerVersion(context.Context) (types.Version, error) {
+	return types.Version{Os: "linux", Arch: "amd64"}, nil
+}
+
+// What is never pulled is asked about all the same, where the engine knows by which digest its
+// registry has it. The digest of another repository says nothing of this one.
+func TestWhatIsNeverPulledIsVerifiedByTheDigestThatTheEngineKnows(t *testing.T) {
+	s := signedRegistry(t, "cosign2-tags")
+	s.rule = imagesign.Rule{Match: "**", Keys: s.keys(t, "p256"), Threshold: 1, At: "policy.yaml:4"}
+	id, written := "sha256:"+strings.Repeat("ab", 32), s.at+"/acme/p256:1"
+	judged := func(written string, asks *ring.ImageAsk, known ...string) (string, *ring.ImageVerdict, error) {
+		e := &keepsImage{loopbackInClear(), id, known}
+		a := ring.Action{Kind: ring.DoResolve, App: "web", Service: "web", Image: written, PullPolicy: neverPull, Asks: asks}
+		asked := len(s.Requests())
+		done, err := s.d.resolve(t.Context(), e, a, nil)
+		require.NoError(t, err)
+		require.Len(t, s.Requests(), asked, "no registry is asked what the name means")
+		a.Kind, a.Image, a.Asks = ring.DoVerify, done.Pin.Image, &ring.ImageAsk{Written: written, Rule: s.rule.Hash()}
+		verified, err := s.d.verify(t.Context(), e, a)
+		return done.Pin.Image, verified.Verdict, err
+	}
+	asks := &ring.ImageAsk{Written: written, Rule: s.rule.Hash()}
+	pin, v, err := judged(written, asks, "example.org/other@"+s.Images["other"], s.at+"/acme/p256@"+s.Images["index"])
+	require.NoError(t, err)
+	require.Equal(t, written+"@"+s.Images["index"], pin)
+	require.True(t, v.Good)
+
+	pin, _, err = judged(written, asks, s.at+"/acme/p256@"+s.Images["other"])
+	require.Equal(t, written+"@"+s.Images["other"], pin)
+	require.Equal(t, ring.ImageUnsigned, codeOf(err), "nobody signed that one: %v", err)
+	for _, known := range [][]string{nil, {s.at + "/acme/two@" + s.Images["index"]}, {"example.org/p256@" + s.Images["index"]}} {
+		pin, _, err = judged(written, asks, known...)
+		require.Equal(t, id, pin)
+		require.Equal(t, ring.ImageUnsigned, codeOf(err), "%v: %v", known, err)
+	}
+	// Where nothing is asked, and so of before a rule was there, the pin is the ID.
+	pin, _, err = judged(written, nil, s.at+"/acme/p256@"+s.Images["index"])
+	require.Equal(t, id, pin)
+	var r *ring.Refusal
+	require.ErrorAs(t, err, &r)
+	require.Contains(t, r.Hint, "gitring refresh web")
 }
 
 // withLogin gives the host a login for the registry.

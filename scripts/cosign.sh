@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds cosign as bin/cosign2 and bin/cosign3, for the tests that hold gitring's judge of
-# signatures to it. gitring does not link it. It takes many minutes the first time.
+# Builds cosign as bin/cosign2 and bin/cosign3, and notation, for the tests that hold gitring's
+# judge of signatures to them. gitring links none. It takes many minutes the first time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/say.sh
@@ -12,3 +12,8 @@ for major in 2 3; do
 	say "building cosign $major for the tests that run it"
 	nice go build -modfile="tools/cosign$major.mod" -o "bin/cosign$major" "github.com/sigstore/cosign/v$major/cmd/cosign"
 done
+
+if [ ! -x bin/notation ]; then
+	say "building notation for the test that runs it"
+	nice go build -modfile=tools/notation.mod -o bin/notation github.com/notaryproject/notation/cmd/notation
+fi
