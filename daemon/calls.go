@@ -126,6 +126,7 @@ func (d *Daemon) status(context.Context) (ring.Status, error) {
 			s.Checking, s.FirstUse, s.Unconfined = f.git.Checking(), f.firstUse(), f.git.Unconfined()
 		}
 		s.Conditions = append(slices.Clip(s.Conditions), d.policyConditions(s.Name)...)
+		s.Conditions = append(s.Conditions, d.keyFiles.conditions(d.cfg.Secrets.Keys, s.Name)...)
 		s.Forge = trouble[s.Name]
 		if f := d.follower(s.Name); f != nil && f.pulls != nil {
 			s.Forge = cmp.Or(s.Forge, f.pulls.Trouble())

@@ -37,6 +37,7 @@ type Daemon struct {
 	policy *admission.LivePolicy
 	// violations are apps in force that the policy of now denies.
 	violations   violations
+	keyFiles     keyFiles
 	stops        stopping
 	store        *store.Store
 	ledger       *ledger
@@ -383,7 +384,7 @@ func (d *Daemon) webhooks() (*api.Webhooks, error) {
 func (d *Daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.spare.Run, d.watchConfig, d.watchVersion, d.fronts.Run, d.watchTrial}
-	acting := []func(context.Context) error{d.sender.Run, d.words.Run, d.receivers.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.upgradeFronts, d.secrets.asked().serve}
+	acting := []func(context.Context) error{d.sender.Run, d.words.Run, d.receivers.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.watchKeys, d.upgradeFronts, d.secrets.asked().serve}
 	for _, f := range d.sources {
 		acting = append(acting, f.run)
 		if f.pulls != nil {

@@ -14,6 +14,7 @@
 //	env            the values that only this host has
 //	cluster        a swarm: its key, its status, and what a person may not ask of it
 //	secretfiles    encrypted files, and what they hold
+//	keyfiles       files of keys that went bad since
 //	ciphertext     what of them is kept
 //	providers      programs of the host that know values
 //	provided       what apps get of them, and what is kept

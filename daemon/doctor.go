@@ -409,7 +409,7 @@ func probeTrial(state string) doctor.Trial {
 func probeSecrets(cfg *config.Config) doctor.Secrets {
 	s := doctor.Secrets{Asked: answer(nil), Dir: cfg.Secrets.Dir, Memory: atRest(cfg) == config.AtRestMemory, Unit: unitEnabled()}
 	for _, k := range cfg.Secrets.Keys {
-		path := cmp.Or(k.AgeFile, k.SSHFile, k.OpenPGPFile)
+		_, path := keyPath(k)
 		st, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			s.Keys = append(s.Keys, doctor.KeyFile{Asked: answer(nil), Path: path, Missing: true})

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"syscall"
 
 	"github.com/gitring/gitring/admission"
@@ -407,6 +408,33 @@ func (e *envFolder) values(app string) (map[string]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// changedSince reports whether anything in the folders of an app was changed after a moment, or
+// nobody can tell.
+func (e *envFolder) changedSince(app string, at time.Time) bool {
+	if e.dir == "" {
+		return false
+	}
+	root, err := os.OpenRoot(e.dir)
+	if err != nil {
+		return true
+	}
+	defer root.Close()
+	top, err := root.Stat(".")
+	changed := err != nil || top.ModTime().After(at) // an app's folder came or went
+	for _, folder := range append([]string{app}, sharedIn(root)...) {
+		err := fs.WalkDir(root.FS(), folder, func(_ string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			st, err := entry.Info()
+			changed = changed || err == nil && st.ModTime().After(at)
+			return err
+		})
+		changed = changed || err != nil && !errors.Is(err, fs.ErrNotExist)
+	}
+	return changed
 }
 
 // sharedIn are the folders for all apps of a source.

@@ -117,7 +117,7 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(inForce)) {
 		a := inForce[name].App
 		found, _ := d.judge.Findings(&a, whose.Of(policy.HolderOf(&a)))
-		says := sync.OnceValue(func() func(policy.Finding) string { return d.withoutValues(name) }) // only where something is denied
+		says := sync.OnceValue(func() func(policy.Finding) string { return d.withoutValues(name, inForce[name].Since) }) // only where something is denied
 		for _, f := range found {
 			if f.Verdict != policy.Deny {
 				continue
@@ -139,12 +139,14 @@ func (d *Daemon) judgeInForce(ctx context.Context) {
 
 // withoutValues gives what a finding says without the values of an app's secrets: a place that the
 // policy judges may hold one of the host's. They are read once, for all findings of the app. Where
-// they cannot be read, a finding is told without what stands in its place.
-func (d *Daemon) withoutValues(app string) func(f policy.Finding) string {
+// they cannot be read, or were changed since the plan is in force, a finding is told without what
+// stands in its place: that may be a value that nobody knows any more.
+func (d *Daemon) withoutValues(app string, since time.Time) func(f policy.Finding) string {
 	values, err := d.valuesOf(app)
+	unknown := err != nil || d.env.changedSince(app, since.Add(-longestRead))
 	longest := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	return func(f policy.Finding) string {
-		if err != nil {
+		if unknown {
 			f.Value = ""
 		}
 		says := f.Says()
@@ -154,6 +156,10 @@ func (d *Daemon) withoutValues(app string) func(f policy.Finding) string {
 		return says
 	}
 }
+
+// longestRead is far above the time between the values of a plan being read and a look that
+// would have read others, where the plan came into force meanwhile.
+const longestRead = 10 * time.Minute
 
 // tellExpiring tells of grants of apps in force that expire soon: 14 days ahead and 1 day.
 func (d *Daemon) tellExpiring(ctx context.Context, inForce map[string]ring.InForce, now time.Time) {

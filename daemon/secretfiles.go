@@ -46,13 +46,7 @@ type openedFile struct {
 // readSecretKeys reads all files of keys that a configuration names.
 func readSecretKeys(c *config.Config) (all []limitedKeys, err error) {
 	for _, k := range c.Secrets.Keys {
-		kind, file := secrets.AgeFile, k.AgeFile
-		switch {
-		case k.SSHFile != "":
-			kind, file = secrets.SSHFile, k.SSHFile
-		case k.OpenPGPFile != "":
-			kind, file = secrets.OpenPGPFile, k.OpenPGPFile
-		}
+		kind, file := keyPath(k)
 		keys, err := secrets.ReadKeys(kind, file)
 		if err != nil {
 			return nil, &ring.HostError{Says: "secrets.keys: " + err.Error(), Hint: "gitring secret keys --create makes a key; chmod 600 " + file, Err: err}

@@ -28,7 +28,7 @@ var (
 	usual       = []string{ring.ConditionAvailable, ring.ConditionImageResolved, ring.ConditionAdmitted}
 	ofServices  = append(slices.Clip(usual), ring.ConditionProgressing, ring.ConditionCrashLooping, ring.ConditionQuarantined, ring.ConditionContested, ring.ConditionDrifted)
 	ofTheSource = []string{
-		ring.ConditionPolicyInvalid, ring.ConditionPolicyViolated, ring.ConditionGrantExpires, ring.ConditionOld, ring.ConditionStale,
+		ring.ConditionPolicyInvalid, ring.ConditionPolicyViolated, ring.ConditionGrantExpires, ring.ConditionKeysInvalid, ring.ConditionOld, ring.ConditionStale,
 	}
 )
 

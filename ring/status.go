@@ -293,6 +293,7 @@ const (
 	ConditionPolicyInvalid  = "PolicyInvalid"
 	ConditionPolicyViolated = "PolicyViolated"
 	ConditionGrantExpires   = "GrantExpires" // of a source: a grant of an app in force ends soon; nothing is wrong yet
+	ConditionKeysInvalid    = "KeysInvalid"  // of a source: a file of keys is not what was read at the start; those of before count
 	ConditionOld            = "Old"          // of a source: no commit came for longer than its max_age
 	ConditionStale          = "Stale"        // of a source: its remote was not reached for longer than its fresh_for
 )
