@@ -18,8 +18,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"syscall"
+	"time"
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
