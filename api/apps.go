@@ -99,21 +99,33 @@ func (s *Socket) statusFor(ctx context.Context, p Peer) (ring.Status, error) {
 	if err != nil || !p.apps.limited() {
 		return st, err
 	}
-	return scrubbed(p.hidden(&st), p.part(&st))
+	hidden, err := s.hiddenIn(ctx, p, &st)
+	if err != nil {
+		return st, err
+	}
+	return scrubbed(hidden, p.part(&st))
 }
 
-// hidden are the apps of a status that a peer may not see.
-func (p Peer) hidden(st *ring.Status) []string {
-	return slices.DeleteFunc(AppsOf(st), p.apps.Has)
+// hiddenIn are the apps that a peer may not see: those of a status, and those that left, of which
+// lines and reasons still tell.
+func (s *Socket) hiddenIn(ctx context.Context, p Peer, st *ring.Status) ([]string, error) {
+	named, err := s.calls.AppsNamed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Concat(AppsOf(st), named), p.apps.Has), nil
 }
 
-// hiddenNow are the apps of this host that a peer may not see; none where there is no limit.
+// hiddenNow are the apps that a peer may not see; none where there is no limit.
 func (s *Socket) hiddenNow(ctx context.Context, p Peer) ([]string, error) {
 	if !p.apps.limited() {
 		return nil, nil
 	}
 	st, err := s.calls.Status(ctx)
-	return p.hidden(&st), err
+	if err != nil {
+		return nil, err
+	}
+	return s.hiddenIn(ctx, p, &st)
 }
 
 // scrubbed is an answer in which no sentence names a hidden app. A name alone is left: it is that
@@ -317,14 +329,18 @@ func (s *Socket) historyFor(ctx context.Context, p Peer, q HistoryQuery) ([]ring
 	return p.lines(all[:min(len(all), cmp.Or(q.Limit, 100))]), err // as many as who is not limited gets
 }
 
-// ofEach are the lines of each app of a peer that is here, in the order of their numbers.
+// ofEach are the lines of each app of a peer, also of those that left, in the order of their
+// numbers.
 func (s *Socket) ofEach(ctx context.Context, p Peer, ask func(app string) ([]ring.Event, error)) ([]ring.Event, error) {
-	st, err := s.statusFor(ctx, p)
+	named, err := s.calls.AppsNamed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []ring.Event
-	for _, app := range AppsOf(&st) {
+	for _, app := range named {
+		if !p.apps.Has(app) {
+			continue
+		}
 		events, err := ask(app)
 		if err != nil {
 			return nil, err

@@ -188,6 +188,63 @@ func TestALimitedTokenSeesNothingOfOtherApps(t *testing.T) {
 	}
 }
 
+// An app that left is told of where the token names it, and hidden where not: its lines are still
+// there, and sentences of other apps name it.
+func TestALimitedTokenSeesItsAppsThatLeftAndNoOthers(t *testing.T) {
+	w, token := newLimited(t)
+	for _, e := range []ring.Event{
+		{App: "db-old", Kind: ring.AppRemoved, Reason: "db-old left the commit"},
+		{App: "crypt", Kind: ring.AppRemoved, Reason: "crypt left the commit"},
+		{App: "web", Kind: ring.RolloutFailed, Reason: "port 80 is of app crypt"},
+		{App: "web", Kind: ring.AppInForce, Reason: "seen-3"},
+	} {
+		e.Seq = int64(len(w.d.events) + 1)
+		w.d.append(e)
+	}
+	for target, sees := range map[string]string{
+		"/v1/history": "db-old left", "/v1/events": "db-old left", "/v1/events?last=4": "db-old left", "/v1/events?last=1": "seen-3",
+	} {
+		w.after(time.Minute)
+		out := w.ask("GET", target, token, "").Body.String()
+		require.Contains(t, out, sees, target)
+		require.NotContains(t, out, "crypt", target)
+		require.NotContains(t, out, hiddenWord, target)
+	}
+	st := ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{{Name: "web", Reason: "its port is of app crypt"}}}}}
+	w.socket.calls.Status = func(context.Context) (ring.Status, error) { return st, nil }
+	require.NotContains(t, w.ask("GET", "/v1/status", token, "").Body.String(), "crypt")
+}
+
+// Whoever follows and has no line yet begins with the next one, and not with the first there is.
+func TestAFollowerOfAppsWithoutALineHearsOfTheNextOne(t *testing.T) {
+	w := newWebDoor(t)
+	for i := range 3 {
+		w.d.append(ring.Event{Seq: int64(i + 1), App: hiddenWord, Kind: ring.AppInForce, Reason: hiddenWord})
+	}
+	text, line := NewToken("team", Scopes{ScopeRead}, "2026-12-24")
+	line.Apps = Apps{"web"}
+	w.write(line.Line())
+	url := w.serve()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/v1/events?last=5&follow=1", nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+text)
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	w.d.takeCalled()
+	for i := range 3 {
+		w.d.append(ring.Event{Seq: int64(i + 4), App: map[bool]string{true: "web", false: hiddenWord}[i == 2], Kind: ring.AppInForce, Reason: "next"})
+	}
+	var e ring.Event
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&e))
+	require.Equal(t, int64(6), e.Seq)
+	for _, call := range w.d.takeCalled() {
+		require.NotContains(t, call, "events after=0", "lines of before are read again")
+	}
+}
+
 // What changes of another app alone is not told either: neither by its lines, nor by a status
 // that is another one.
 func TestAStreamOfALimitedTokenTellsNothingOfOtherApps(t *testing.T) {

@@ -29,6 +29,9 @@ type Calls struct {
 	Events func(ctx context.Context, q EventQuery) ([]ring.Event, error)
 	// Lines are the same with the hashes of the lines. Last counts as with Events.
 	Lines func(ctx context.Context, q EventQuery) ([]Line, error)
+	// AppsNamed are the apps of which any line of the journal is, also of those that left. It is
+	// called for each line that a token limited to some apps reads.
+	AppsNamed func(ctx context.Context) ([]string, error)
 	// Appended is closed when the next line is written to the journal. It is
 	// taken before Events is asked, so that no line falls in between.
 	Appended func() <-chan struct{}

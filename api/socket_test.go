@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -93,6 +94,17 @@ func (d *daemon) calls() Calls {
 				return out[max(0, len(out)-q.Last):], err
 			}
 			return out[:min(len(out), q.Limit)], err
+		},
+		AppsNamed: func(context.Context) ([]string, error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			var out []string
+			for _, e := range d.events {
+				if e.App != "" && !slices.Contains(out, e.App) {
+					out = append(out, e.App)
+				}
+			}
+			return out, nil
 		},
 		Appended: func() <-chan struct{} {
 			d.mu.Lock()

@@ -61,6 +61,15 @@ func (s *Socket) events(w http.ResponseWriter, r *http.Request, p Peer) error {
 			return err
 		}
 	}
+	if q.Last > 0 && q.App == "" && p.apps.limited() { // of the newest lines none may be theirs
+		newest, err := s.calls.Events(ctx, EventQuery{Last: 1, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(newest) > 0 {
+			q.After = newest[0].Seq
+		}
+	}
 	for {
 		appended := s.calls.Appended()
 		if bounded {
@@ -84,7 +93,7 @@ func (s *Socket) events(w http.ResponseWriter, r *http.Request, p Peer) error {
 			}
 		}
 		if len(events) > 0 {
-			q.After = events[len(events)-1].Seq
+			q.After = max(q.After, events[len(events)-1].Seq)
 		}
 		q.Last, left = 0, left-len(shown)
 		if bounded && left <= 0 {

@@ -23,7 +23,7 @@ import (
 // calls is what the socket can ask of this daemon.
 func (d *Daemon) calls() api.Calls {
 	return d.onTrial(api.Calls{
-		Version: d.version, Status: d.status, Labels: d.labels, Lines: d.lines, Events: d.events, Appended: d.store.Changed, History: d.history, Commits: d.commits,
+		Version: d.version, Status: d.status, Labels: d.labels, Lines: d.lines, Events: d.events, AppsNamed: d.store.AppsNamed, Appended: d.store.Changed, History: d.history, Commits: d.commits,
 		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
 		Outdated: d.outdated, Refresh: d.refresh, RefreshSecrets: d.refreshSecrets, Trust: d.trust, Reverify: d.reverify, Prove: d.prove, Act: d.act, Acts: d.acts, Jobs: d.jobs, Adopt: d.adopt, Leave: d.leave,
 		Crashes: d.crashes, Inspect: d.inspect, Usage: d.usage, NotifyTest: d.notifyTest, Outbox: d.outbox, OutboxRetry: d.outboxRetry,

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -129,6 +130,43 @@ func (s *Store) HashedEvents(ctx context.Context, q EventQuery) ([]HashedEvent, 
 		lines[i].Hash = r.Hash
 	}
 	return lines, nil
+}
+
+// namedApps are the apps of which lines of the journal are, up to one.
+type namedApps struct {
+	upTo int64
+	apps []string // sorted
+}
+
+// AppsNamed are the apps of which any line of the journal is, sorted: those that are here, and
+// those that left.
+func (s *Store) AppsNamed(ctx context.Context) ([]string, error) {
+	s.mu.Lock()
+	known := s.named
+	s.mu.Unlock()
+	var rows []struct {
+		App string
+		Seq int64
+	}
+	err := s.db.r.WithContext(ctx).Raw("SELECT coalesce(app, '') AS app, max(seq) AS seq FROM journal WHERE seq > ? GROUP BY 1", known.upTo).Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the apps of the journal: %w", err)
+	}
+	apps := slices.Clone(known.apps)
+	for _, r := range rows {
+		known.upTo = max(known.upTo, r.Seq)
+		if r.App != "" {
+			apps = append(apps, r.App)
+		}
+	}
+	slices.Sort(apps)
+	known.apps = slices.Compact(apps)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known.upTo > s.named.upTo {
+		s.named = known
+	}
+	return known.apps, nil
 }
 
 // CheckJournal walks the hash chain from the oldest line that was kept to the

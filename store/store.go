@@ -28,6 +28,7 @@ type Store struct {
 	mu      sync.Mutex
 	changed chan struct{}        // closed and replaced at each commit; guarded by mu
 	plain   map[string]fileState // by hash, contents that were read and hold no value; guarded by mu
+	named   namedApps            // guarded by mu
 }
 
 // Open opens the state directory dir, which Lock has made and holds. A database

@@ -231,3 +231,28 @@ func TestTrimEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, s.Trim(ctx, noon.Add(10*keepLinesFor)), context.Canceled)
 	require.Equal(t, 10, s.count(t, "SELECT count(*) FROM journal"))
 }
+
+// The apps of the journal are those of all lines that were ever there since the start, and each
+// line is looked at once.
+func TestTheAppsThatTheJournalNames(t *testing.T) {
+	s := fresh(t)
+	named := func(want ...string) {
+		t.Helper()
+		got, err := s.AppsNamed(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	named()
+	add := func(apps ...string) {
+		t.Helper()
+		for _, app := range apps {
+			require.NoError(t, s.Record(t.Context(), nil, []ring.Event{{Kind: ring.AppInForce, App: app}}))
+		}
+	}
+	add("web", "", "db", "web")
+	named("db", "web")
+	add("cache", "")
+	named("cache", "db", "web")
+	require.EqualValues(t, 6, s.named.upTo)
+	named("cache", "db", "web")
+}

@@ -365,7 +365,8 @@ func (w *world) calls() api.Calls {
 			}
 			return out, nil
 		},
-		Appended: func() <-chan struct{} { return locked(w, func() chan struct{} { return w.appended }) },
+		AppsNamed: func(context.Context) ([]string, error) { return nil, nil },
+		Appended:  func() <-chan struct{} { return locked(w, func() chan struct{} { return w.appended }) },
 		Commits: func(_ context.Context, q api.HistoryQuery) ([]api.CommitNow, error) {
 			all := locked(w, func() []api.CommitNow { return w.commits })
 			return all[:min(len(all), q.Limit)], nil
