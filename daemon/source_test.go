@@ -117,3 +117,19 @@ func TestAReportOfALookThatFailedSaysWhy(t *testing.T) {
 	f.report(t.Context(), ring.Report{Source: "prod", At: time.Now(), Err: fs.ErrInvalid})
 	require.Equal(t, "invalid argument", f.says(t).Reason)
 }
+
+// What another host says of a newer commit counts here only where that lacks nothing but people
+// who answer for it: of a refused one nobody here knows that it holds the commit that waits.
+func TestOnlyATipThatWaitsForPeopleIsAhead(t *testing.T) {
+	f := following(t)
+	tree := fstest.MapFS{"web/compose.yaml": {Data: []byte(compose)}, "web/conf/a": {Data: []byte("1")}}
+	look := func(r ring.Report) ring.SHA {
+		r.Source, r.At, r.Reached, r.Tip = "prod", time.Now(), true, nextSHA
+		r.Commit = &ring.Commit{SHA: older, Tree: tree}
+		f.report(t.Context(), r)
+		return f.source.Ahead
+	}
+	require.Equal(t, nextSHA, look(ring.Report{Awaiting: "waits for 1 of 2 approvals"}))
+	require.Empty(t, look(ring.Report{Refusal: &ring.Refusal{Code: ring.Unsigned, Commit: nextSHA, Says: "commit 2222222 is not signed"}}))
+	require.Empty(t, look(ring.Report{}))
+}

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -255,4 +257,23 @@ func TestTheAppsThatTheJournalNames(t *testing.T) {
 	named("cache", "db", "web")
 	require.EqualValues(t, 6, s.named.upTo)
 	named("cache", "db", "web")
+}
+
+// A line that a release wrote which knew of no doors has no word for one, and keeps its hash: what
+// it holds is hashed as it was written, and never written anew.
+func TestALineOfBeforeDoorsKeepsItsHash(t *testing.T) {
+	s := fresh(t)
+	const body = `{"seq":1,"at":"2025-11-21T12:00:00Z","kind":"override.began","app":"web","reason":"moving the disk","actor":"root"}`
+	before := make([]byte, sha256.Size) // of the first line
+	sum := sha256.Sum256(append(slices.Clone(before), body...))
+	s.sql(t, "INSERT INTO journal (seq, at, prev, hash, body) VALUES (1, ?, ?, ?, ?)", noon.UnixNano(), before, sum[:], body)
+	require.NoError(t, s.Record(t.Context(), nil, []ring.Event{{Kind: ring.OverrideEnded, App: "web", Actor: "token/ann"}}))
+	require.NoError(t, s.CheckJournal(t.Context()))
+	lines, err := s.HashedEvents(t.Context(), EventQuery{})
+	require.NoError(t, err)
+	require.Len(t, lines, 2)
+	require.Equal(t, sum[:], lines[0].Hash)
+	require.Equal(t, "root", lines[0].Actor)
+	require.Empty(t, lines[0].Via)
+	require.Equal(t, "token", lines[1].Via)
 }
