@@ -127,7 +127,7 @@ func (v *actView) now(ctx context.Context, a *asking) error {
 				v.Cannot = &no
 			}
 		}
-		if b := now.Back; b != nil {
+		if b := now.Back; b != nil && (v.Act == nil || v.Act.Verb == now.Verb) { // no other act brings it back
 			p := &planned{}
 			p.app(&b.Changes)
 			v.Earlier = &backView{Commit: b.Commit, Subject: b.Subject, Signer: b.Signer, Same: p.Same}

@@ -36,6 +36,28 @@ func TestAnUndoSaysWhatItBringsBack(t *testing.T) {
 	}
 }
 
+// Whoever holds an app is not told of what an undo would bring back: a hold brings back nothing.
+func TestNoOtherActTellsOfAnUndo(t *testing.T) {
+	f := rich()
+	f.acts = []api.ActNow{{Verb: "undo", Back: earlierWeb()}}
+	for _, verb := range []string{"hold", "release", "retry"} {
+		page := get(t, f.handler(everything), "/act/web?verb="+verb).Body.String()
+		require.Contains(t, page, "<form", verb)
+		require.NotContains(t, page, "rebuild on the new base image", verb)
+	}
+}
+
+// What waits for a hold of a person leads to where that ends, for who may do it.
+func TestACommitThatWaitsForAHoldLeadsToItsRelease(t *testing.T) {
+	f := rich()
+	f.status.Sources[0].Next = &ring.Next{Commit: shaNow, Reason: "app db is held by root", Code: ring.WhyHeldByPerson, On: "db"}
+	const link = `href="/act/db?verb=release">release…`
+	require.Contains(t, get(t, f.handler(everything), "/").Body.String(), link)
+	require.NotContains(t, get(t, f.handler(api.Viewer{Actor: "token/eve", Scopes: api.Scopes{api.ScopeRead}}), "/").Body.String(), link)
+	f.status.Sources[0].Next.Code = ring.WhyImagePending
+	require.NotContains(t, get(t, f.handler(everything), "/").Body.String(), link)
+}
+
 // Who wants the last deploy of a service back looks on its own page: an undo is of the whole app.
 func TestTheUndoOfAnAppIsReachedFromItsServices(t *testing.T) {
 	f := rich()

@@ -30,7 +30,7 @@ type commitView struct {
 	Next   bool // it is the one that waits
 }
 
-// commitPlace is what of the host runs a commit.
+// commitPlace is what of the host runs a commit, or was to run it.
 type commitPlace struct {
 	App, Service string
 	Mark         Mark
@@ -103,7 +103,7 @@ func (a *asking) placesOf(v *commitView) {
 			}
 			for k := range app.Services {
 				sv := &app.Services[k]
-				if is(cmp.Or(sv.Running, sv.Commit)) {
+				if is(sv.Running) || is(sv.Commit) { // a service that kept the one before says why
 					v.Places = append(v.Places, commitPlace{app.Name, sv.Name, serviceMark(sv), sv.Reason})
 				}
 			}

@@ -63,6 +63,7 @@ type nextView struct {
 	Commit  ring.SHA
 	Reason  string
 	Approve bool
+	Release string // where the hold that it waits for can be ended; "" where it waits for none
 }
 
 type appView struct {
@@ -265,7 +266,10 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 		v.Tip = src.Tip
 	}
 	if n := src.Next; n != nil {
-		v.Next = &nextView{n.Commit, n.Reason, n.AwaitsYes() && a.may(api.ScopeApprove)}
+		v.Next = &nextView{Commit: n.Commit, Reason: n.Reason, Approve: n.AwaitsYes() && a.may(api.ScopeApprove)}
+		if app, _ := n.On.Split(); n.Code == ring.WhyHeldByPerson && app != "" && a.may(api.ScopeOperate) {
+			v.Next.Release = pathOf("act", app) + "?verb=release"
+		}
 	}
 	warn := func(what, says string) {
 		if says != "" {

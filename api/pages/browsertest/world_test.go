@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,7 +174,7 @@ func (w *world) billing() ring.SourceStatus {
 		Name: "billing", Branch: "main", Tip: newBill, Commit: oldBill, Subject: "Bill by the hour", Signer: "bob@example.org", Committed: w.ago(50 * time.Hour), Trusted: newBill, Checked: w.ago(5 * time.Second),
 		Sync: ring.SyncHeld, Reason: "awaiting approval: it removes 3 of 4 services", Code: ring.WhyAwaitingApproval,
 		Next: &ring.Next{Commit: newBill, Reason: "it removes 3 of 4 services", Code: ring.WhyAwaitingApproval},
-		Apps: []ring.AppStatus{w.app("ledger", oldBill, w.service("ledger", "ledger", 2, oldBill), w.service("ledger", "old", 1, oldBill))},
+		Apps: []ring.AppStatus{w.app("ledger", oldBill, w.service("ledger", "ledger", 2, oldBill), w.service("ledger", "old", 1, oldBill), w.service("ledger", "mailer", 1, oldBill), w.service("ledger", "report", 1, oldBill))},
 	}
 }
 
@@ -369,6 +370,10 @@ func (w *world) calls() api.Calls {
 		Appended:  func() <-chan struct{} { return locked(w, func() chan struct{} { return w.appended }) },
 		Commits: func(_ context.Context, q api.HistoryQuery) ([]api.CommitNow, error) {
 			all := locked(w, func() []api.CommitNow { return w.commits })
+			if q.App != "" {
+				source := map[bool]string{true: "billing", false: "prod"}[q.App == "ledger"]
+				all = slices.DeleteFunc(slices.Clone(all), func(c api.CommitNow) bool { return c.Source != source })
+			}
 			return all[:min(len(all), q.Limit)], nil
 		},
 		History: func(context.Context, api.HistoryQuery) ([]ring.Event, error) { return nil, nil },
@@ -545,7 +550,9 @@ func (w *world) trust() []ring.TrustState {
 func (w *world) plan(r api.PlanRequest) ring.Changes {
 	if r.Source == "billing" || strings.HasPrefix(string(newBill), r.Rev) && r.Rev != "" {
 		return ring.Changes{Source: "billing", Commit: newBill, Awaiting: "it removes 3 of 4 services", Apps: []ring.AppChanges{{App: "ledger", Services: []ring.ServiceChange{
-			{Service: "old", Class: ring.ChangeRemove, Reason: "it left the commit", From: version(oldBill), Gap: "for good"},
+			{Service: "mailer", Class: ring.ChangeRemove, Reason: "it left the commit", From: version(oldBill)},
+			{Service: "old", Class: ring.ChangeRemove, Reason: "it left the commit", From: version(oldBill)},
+			{Service: "report", Class: ring.ChangeRemove, Reason: "it left the commit", From: version(oldBill)},
 			{Service: "ledger", Class: ring.ChangeNone},
 		}}}}
 	}
