@@ -29,6 +29,10 @@ help: ## say what there is
 		fold -s -w 60 <<<"$$d" | sed 's/ *$$//' | while IFS= read -r line; do printf '  %-17s %s\n' "$$t" "$$line"; t=; done; done
 
 .PHONY: demo demo-ui demo-status demo-push demo-secret demo-canary demo-unsigned demo-broken demo-revert demo-down
+.PHONY: demo-swarm
+demo-swarm: go build ## three engines in namespaces, one signed push, a node that ends, and the app whole again
+	@scripts/demo-swarm.sh
+
 .PHONY: demo-fleet demo-fleet-status demo-fleet-down
 demo: go engine build ## a host, a signed repository and an app, live in a minute
 	@scripts/demo.sh up
@@ -120,10 +124,13 @@ podman-suite: # where this machine has Debian's packages
 	@! scripts/podman.sh can || GITRING_ENGINE_TESTS=1 $(AGAIN) go test -exec '$(CURDIR)/scripts/podman.sh trixie env -u GOGC' -vet=off -count=1 -timeout 10m -parallel 4 -run '^TestEngineConforms$$$$' ./runtime
 
 .PHONY: swarm
-swarm: front ## the tests of a swarm, on three engines of their own; a minute
+swarm: front ## the tests of a swarm, on three engines of their own; ten minutes, and GITRING_SWARM_UPDATES=200 GITRING_SWARM_LEADERS=20 an hour
 	@GITRING_ENGINE_TESTS=1 go test -c -o bin/runtime.test ./runtime
 	@cd runtime && ../scripts/swarm.sh 3 ../bin/runtime.test -test.v -test.timeout 10m -test.run '^TestOnSwarm'
 	@cd runtime && ../scripts/swarm.sh 4 ../bin/runtime.test -test.v -test.timeout 5m -test.run '^TestLastOnSwarm'
+	@scripts/needs.sh
+	@GITRING_ENGINE_TESTS=1 go test -c -o bin/e2e.test ./e2e
+	@cd e2e && GITRING_ENGINE_TESTS=1 ../scripts/swarm.sh 3 ../bin/e2e.test -test.v -test.timeout 60m -test.run 'Swarm'
 
 .PHONY: compose
 compose: go ## bin/docker-compose, for the tests that run Compose beside gitring

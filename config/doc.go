@@ -6,7 +6,6 @@
 //	load           how it is read, and mistakes told
 //	check          what is wrong with it
 //	owned          who may write its file, and the policy's
-//	notyet         what this release does not carry out
 //	helpers        who signs in at registries
 //	traffic        which services get a front
 //	secrets        what opens encrypted files

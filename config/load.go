@@ -25,16 +25,12 @@ import (
 // maxConfig is far above any configuration and far below what would hurt.
 const maxConfig = 1 << 20
 
-// Load reads the configuration that a daemon is to serve. Its error is a
-// Mistakes when the file says something that cannot be carried out, also when
-// only this release cannot. GITRING_SOCKET wins over listen.socket.
+// Load reads the configuration that a daemon is to serve. Its error is a Mistakes when the file
+// says something that cannot be carried out. GITRING_SOCKET wins over listen.socket.
 func Load(path string) (*Config, error) {
 	c, err := Read(path)
 	if err != nil {
 		return nil, err
-	}
-	if not := c.NotCarriedOut(); len(not) > 0 {
-		return nil, not
 	}
 	if wrong := c.Owned(); wrong != nil {
 		return nil, wrong
@@ -47,8 +43,7 @@ func Load(path string) (*Config, error) {
 	return c, nil
 }
 
-// Read is Load for those who do not serve: what this release does
-// not carry out is no mistake.
+// Read is Load for those who do not serve: they need not own the file.
 func Read(path string) (*Config, error) {
 	body, err := ReadLimited(path)
 	if errors.Is(err, fs.ErrNotExist) {

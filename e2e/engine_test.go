@@ -35,6 +35,9 @@ func engineURL() string {
 	if url := os.Getenv("GITRING_PODMAN"); url != "" { // beside scripts/podman.sh
 		return url
 	}
+	if url := os.Getenv("GITRING_SWARM"); url != "" { // beside scripts/swarm.sh
+		return url
+	}
 	if url := os.Getenv("DOCKER_HOST"); url != "" {
 		return url
 	}

@@ -240,6 +240,13 @@ func (h *host) tellTrouble() {
 type status struct {
 	Host    string
 	Engine  string
+	Cluster *struct {
+		Name, State string
+		Nodes       []struct {
+			Name, State string
+			Tasks       int
+		}
+	}
 	Store   string
 	Config  string
 	API     string
@@ -273,9 +280,9 @@ type serviceStatus struct {
 	Wanted, Ready, Updated int
 	Rollout                *struct{ Phase, Version, Commit, Reason string }
 	Instances              []struct {
-		ID, Name, State, Version, Commit, Reason string
-		Slot, Restarts                           int
-		Adopted                                  bool
+		ID, Name, State, Version, Commit, Reason, Node string
+		Slot, Restarts                                 int
+		Adopted                                        bool
 	}
 	Conditions []struct{ Type, Reason string }
 }

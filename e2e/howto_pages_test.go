@@ -23,9 +23,10 @@ import (
 
 // notFollowed are the pages whose commands no test runs, each with the reason.
 var notFollowed = map[string]string{
-	"keep-images-new.md": "refresh is followed on the page of images, and images update needs registries of others: its test has one of its own",
-	"podman.md":          "its units need a Podman under systemd: make podman has one without",
-	"signed-images.md":   "cosign takes half an hour to build, and the tests of signatures have what it made once",
+	"keep-images-new.md":        "refresh is followed on the page of images, and images update needs registries of others: its test has one of its own",
+	"from-one-host-to-three.md": "it takes three machines: make swarm runs the road of a commit on three engines, and make demo-swarm what the page ends with",
+	"podman.md":                 "its units need a Podman under systemd: make podman has one without",
+	"signed-images.md":          "cosign takes half an hour to build, and the tests of signatures have what it made once",
 }
 
 // howtos are the pages that are followed.

@@ -32,11 +32,16 @@ type registry struct {
 // removed after the host's containers.
 func newRegistry(t *testing.T) *registry {
 	t.Helper()
+	return newRegistryAt(t, freePort(t))
+}
+
+func newRegistryAt(t *testing.T, at string) *registry {
+	t.Helper()
 	needEngine(t)
 	if _, err := exec.LookPath("docker-registry"); err != nil && os.Getenv("GITRING_ENGINE_TESTS") != "1" {
 		t.Skip("no docker-registry here; scripts/needs.sh installs it")
 	}
-	r := &registry{t: t, at: freePort(t), dir: t.TempDir()}
+	r := &registry{t: t, at: at, dir: t.TempDir()}
 	config := obj{
 		"version": "0.1", "log": obj{"level": "error"}, "http": obj{"addr": r.at},
 		"storage": obj{"filesystem": obj{"rootdirectory": filepath.Join(r.dir, "data")}},

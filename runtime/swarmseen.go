@@ -131,6 +131,9 @@ func newestFailed(s *swarm.Service, tasks []swarm.Task, nodes map[string]string)
 			ID: t.ID, Slot: t.Slot, Node: nodes[t.NodeID], Says: cmp.Or(t.Status.Err, t.Status.Message),
 			Rejected: t.Status.State == swarm.TaskStateRejected, At: t.Status.Timestamp,
 		}
+		if t.Status.State == swarm.TaskStateComplete && t.Status.Err == "" {
+			found.Says = "its check failed, or it ended by itself"
+		}
 		if c := t.Status.ContainerStatus; c != nil {
 			found.ExitCode = c.ExitCode
 		}

@@ -53,9 +53,10 @@ node() {
 begin() {
 	local at=$1 n=$2 cgroup=$3 pid
 	mkdir -p "$at"
-	printf '{}\n' >"$at/daemon.json"
+	printf '{"insecure-registries": ["%s.0/24"]}\n' "$subnet" >"$at/daemon.json" # of tests, on the bridge
 	unshare --mount --net --uts -- "$here/swarm.sh" --wait "$at" "$n" "$cgroup" >"$at/docker.log" 2>&1 </dev/null &
 	pid=$!
+	disown # a test that ends it is no news
 	await 10 test -e "$at/unshared" || fail "no namespaces for engine $n"
 	ip link add "node-$n" type veth peer name eth0 netns "$pid"
 	ip link set "node-$n" master swarm up

@@ -4,6 +4,8 @@
 //	GET /slow      the same, after a second: a request to be in flight with
 //	GET /healthz   ok, or 503 while it is not ready
 //
+// "hello check" asks the last of a server beside it, and ends with status 1 where it is not ready.
+//
 // VERSION is the text it tells, GREETING stands in for "hello", BROKEN=1 makes a
 // version that never becomes ready, and ERRORS is how many of 100 requests of
 // GET / it answers with 500, evenly spread. Where a secret is mounted it tells a
@@ -39,6 +41,10 @@ const (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "check" {
+		check()
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	secret, err := os.ReadFile(token)
@@ -48,6 +54,19 @@ func main() {
 	log.Printf("version %s listens on %s", os.Getenv("VERSION"), address)
 	if err := serve(ctx, &http.Server{Addr: address, Handler: routes(os.Getenv, secret)}); err != nil {
 		log.Fatal(err)
+	}
+}
+
+// check ends with status 1 where the server beside it is not ready: a healthcheck for an engine
+// that asks from inside.
+func check() {
+	res, err := http.Get("http://127.0.0.1" + address + "/healthz")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		log.Fatal(res.Status) //nolint:gocritic // the body closes with the process
 	}
 }
 
