@@ -130,10 +130,10 @@ func closings(states []string) []string {
 	return slices.DeleteFunc(slices.Clone(states), func(s string) bool { return s == "pending" })
 }
 
-// quick is a service whose node says soon that it is not well.
+// quick is a service whose node says soon that it is not well, and not because the machine is busy.
 func (s *swarmHost) quick(version string, more ...obj) obj {
 	return s.served(version, append([]obj{{
-		"healthcheck": obj{"interval": "1s", "timeout": "2s", "retries": 1}, "x-gitring": obj{"rollout": obj{"min_ready_time": "500ms"}},
+		"healthcheck": obj{"interval": "1s", "timeout": "5s", "retries": 3}, "x-gitring": obj{"rollout": obj{"min_ready_time": "500ms"}},
 	}}, more...)...)
 }
 

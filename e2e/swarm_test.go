@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -363,4 +364,50 @@ func TestTheRoadOfACommitOnASwarm(t *testing.T) {
 	})
 	s.forge.check(t)
 	require.NoError(t, s.stop())
+}
+
+// The shortest road: a first deploy, an update, and a broken one that is taken back. It is what
+// each change is tried with, on a swarm of one node.
+func TestAShortRoadOnASwarm(t *testing.T) {
+	s := newSwarmHost(t)
+	app := func(version string, more ...obj) files {
+		return s.stack(obj{"web": s.quick(version, append([]obj{replicas(2)}, more...)...)})
+	}
+	s.start()
+	s.closedAs(s.deployed("The first", app("1")), "success")
+	fewest := s.floor("shop_web")
+	s.closedAs(s.deployed("The second", app("2")), "success")
+	bad := s.repo.pushed("A broken one", app("3", env("BROKEN", "1")))
+	s.closedAs(bad, "failure")
+	s.until("the good one is whole", func() bool {
+		return strings.Contains(s.service("shop_web").env(), "VERSION=2") && len(s.running("shop_web")) == 2
+	})
+	require.GreaterOrEqual(t, fewest(), 2)
+	require.Equal(t, []string{"failure"}, closings(s.states(bad)))
+	require.NoError(t, s.stop())
+}
+
+// TestOneNodeIsASwarm runs the short road beside an engine of its own.
+func TestOneNodeIsASwarm(t *testing.T) {
+	needEngine(t)
+	if os.Getenv("GITRING_SWARM") != "" {
+		t.Skip("a swarm is here")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root may run engines")
+	}
+	for _, program := range []string{"dockerd", "docker", "docker-registry", "ip", "unshare", "nsenter"} {
+		if _, err := exec.LookPath(program); err != nil && os.Getenv("GITRING_ENGINE_TESTS") != "1" {
+			t.Skip(program + " is not on this machine")
+		}
+	}
+	t.Parallel()
+	self, err := filepath.Abs(os.Args[0])
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "../scripts/swarm.sh", "1", self, "-test.run", "^TestAShortRoadOnASwarm$", "-test.timeout", "8m")
+	cmd.Env = append(os.Environ(), "GITRING_E2E_BINARY="+binary)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "PASS")
+	require.NotContains(t, string(out), "no tests to run")
 }
