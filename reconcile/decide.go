@@ -10,7 +10,7 @@ import (
 func (t *decider) makeView(v *service, app *ring.App, want *ring.Service) {
 	id := ring.ID(app.Name, want.Name)
 	want = t.withImage(want)
-	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want, stands: v.stands, sent: t.clusterService(id)}
+	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want, stands: v.stands, sent: t.clusterService(id), scheduled: t.onCluster()}
 	if g, ok := t.Facts.Good[id]; ok {
 		v.good = t.goodNow(id, g)
 	}

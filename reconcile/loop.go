@@ -524,8 +524,11 @@ func (l *Loop) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.said, l.dark, l.looked = "", time.Time{}, began
 	now := l.steadyNow()
+	if !l.dark.IsZero() && seen.Cluster != nil {
+		l.pulse.begin(now) // without quorum no update gets further, and nobody saw it
+	}
+	l.said, l.dark, l.looked = "", time.Time{}, began
 	l.dates.begin(began)
 	l.dates.dateInstances(seen.Instances, now)
 	l.known = l.dates.dateHealth(l.Health.Health(), seen.Instances, now)

@@ -132,3 +132,24 @@ func TestOnlyAppsThatTheCommitChangesAreDeployments(t *testing.T) {
 		}
 	})
 }
+
+// Without quorum no update gets further: the time of a version counts from the first look after it.
+func TestASwarmWithoutQuorumCondemnsNobody(t *testing.T) {
+	playLoop(t, func(t *testing.T, h *host, l *Loop) {
+		h.with(func() {
+			h.engine.swarm = newSwarmModel()
+			h.engine.natures["v2"] = nature{readyAfter: 15 * time.Second}
+		})
+		offer(t, l, tree("c1", "web=v1"))
+		await(t, l, ring.SyncSynced, 2*time.Minute)
+		offer(t, l, tree("c2", "web=v2"))
+		time.Sleep(5 * time.Second)
+		h.with(func() { h.engine.swarm.quorum, h.deaf = false, errNoLeader })
+		time.Sleep(time.Hour)
+		h.with(func() { h.engine.swarm.quorum, h.deaf = true, nil })
+		await(t, l, ring.SyncSynced, 2*time.Minute)
+		if p := h.told("c2", "gitring/sim"); p.State != ring.PostSuccess {
+			t.Errorf("it says %q", p.Says())
+		}
+	})
+}

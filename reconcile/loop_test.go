@@ -62,7 +62,13 @@ func (h *host) Look(ctx context.Context) (ring.Seen, error) {
 	h.engine.now = time.Now()
 	h.engine.tick()
 	s := ring.Seen{At: time.Now()}
+	if h.engine.swarm != nil {
+		s.Cluster, s.Instances = h.engine.clusterSeen(), h.engine.tasksSeen()
+	}
 	for _, id := range h.engine.each() {
+		if h.engine.swarm != nil {
+			break
+		}
 		in := h.engine.boxes[id].Instance
 		in.Addresses = maps.Clone(in.Addresses)
 		s.Instances = append(s.Instances, in)

@@ -18,6 +18,7 @@ type service struct {
 	failed        *ring.Verdict
 	rollout       ring.RolloutRow
 	sent          *ring.ClusterService // what a cluster has of it; nil elsewhere, and where it has none
+	scheduled     bool                 // its engine schedules by itself
 	pausedBy      ring.Reason          // why a person paused its rollouts
 	says          string               // the reason people read
 	missing       string               // what it cannot have now: an owner, a name
@@ -75,7 +76,7 @@ func (v *service) isRestoring() bool { return v.failed != nil && v.target != v.w
 // failedInPlace reports whether the rollout stopped where it is: what runs is kept alive,
 // nothing more is created or removed. No update of a cluster goes on past a failure.
 func (v *service) failedInPlace() bool {
-	goesOn := v.onFailure() == ring.OnFailureContinue && v.sent == nil
+	goesOn := v.onFailure() == ring.OnFailureContinue && !v.scheduled
 	return v.failed != nil && !v.isRestoring() && !goesOn && !v.rollout.Done
 }
 

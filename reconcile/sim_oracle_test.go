@@ -511,6 +511,9 @@ func (d *daemon) done(app string, s *ring.Service) int {
 		return 0
 	}
 	n := 0
+	if d.swarm != nil {
+		return d.doneOnSwarm(app, s)
+	}
 	for _, b := range d.boxes {
 		if b.App != app || b.Service != s.Name || b.Version != s.Version && !d.stands(b, s) {
 			continue

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -68,7 +69,8 @@ func settingsSent(a ring.Action) string {
 
 // stuck reports whether the swarm has a spec and does not go on with it.
 func (s *swarmService) stuck() bool {
-	return s.Update != ring.UpdateRunning && s.Update != ring.UpdateCompleted && s.Update != "" || s.deaf
+	left := s.u == nil && slices.ContainsFunc(s.tasks, func(x *swarmTask) bool { return !x.leaves && s.isDirty(x) })
+	return s.Update != ring.UpdateRunning && s.Update != ring.UpdateCompleted && s.Update != "" || s.deaf || left
 }
 
 // answers reports whether a task serves, as far as anybody can reach it.
@@ -82,11 +84,11 @@ func (d *daemon) watchEnd(s *swarmService, x *swarmTask, why string) {
 	if why == "removed" || why == "removed by hand" || want == nil || !d.answers(x) || s.handled {
 		return
 	}
-	if d.protect[id][x.ID] {
+	if d.protect[id][x.ID] && x.template == string(x.version) { // else it is of a spec that somebody changed
 		d.violate("I8: %s is ended after the rollout failed", x.Name)
 	}
 	good, hasGood := d.disk.Good[id]
-	if s.stopsFirst() || hasGood && d.alone(s.App, &good.Service) || d.alone(s.App, want) {
+	if !hasGood || s.stopsFirst() || d.alone(s.App, &good.Service) || d.alone(s.App, want) {
 		return
 	}
 	ready := 0
@@ -95,11 +97,10 @@ func (d *daemon) watchEnd(s *swarmService, x *swarmTask, why string) {
 			ready++
 		}
 	}
-	n := want.Replicas
-	if hasGood {
-		n = min(n, good.Service.Replicas)
+	n := min(want.Replicas, good.Service.Replicas)
+	if n = min(n, s.spec.want.Replicas); s.prev != nil {
+		n = min(n, s.prev.want.Replicas) // what comes on top is no loss while it is on its way
 	}
-	n = min(n, s.spec.want.Replicas)
 	// What the swarm does of itself with what ended or is lost is not our act.
 	if _, down := bounds(want.Rollout, n); ready < n-down && d.now.Sub(s.hurt) > 5*time.Minute {
 		d.violate("I1: the end of %s leaves %d ready of at least %d", x.Name, ready, n-down)
@@ -128,7 +129,23 @@ func (d *daemon) watchRoom(s *swarmService) {
 	}
 	up, _ := bounds(want.Rollout, n)
 	more, _ := bounds(s.spec.want.Rollout, n)
-	if live > n+max(up, more) {
-		d.violate("I2: %d tasks of %s run, at most %d", live, s.Name, n+max(up, more))
+	// An update that was superseded leaves what it had begun beside the old ones, until the next one
+	// comes to those slots: so much more than the room, once.
+	if most := n + 2*max(up, more); live > most {
+		d.violate("I2: %d tasks of %s run, at most %d", live, s.Name, most)
 	}
+}
+
+// doneOnSwarm counts the tasks of a service that run by all that the swarm can know by then.
+func (d *daemon) doneOnSwarm(app string, s *ring.Service) (n int) {
+	o := d.swarm.services[app+"_"+s.Name]
+	if o == nil {
+		return 0
+	}
+	for _, x := range o.tasks {
+		if x.version == s.Version && !x.leaves && !x.runs.IsZero() {
+			n++
+		}
+	}
+	return n
 }

@@ -398,7 +398,7 @@ func (e *engine) swarmStep() bool {
 				return true
 			}
 		}
-		if e.updateStep(s) || e.slotStep(s) {
+		if e.countStep(s) || e.updateStep(s) || e.slotStep(s) {
 			return true
 		}
 	}
@@ -580,7 +580,7 @@ func (e *engine) slotUpdate(s *swarmService, slot int) bool {
 	return true
 }
 
-// slotStep fills slots that are empty, and empties those that are not wanted.
+// slotStep fills slots that are empty.
 func (e *engine) slotStep(s *swarmService) bool {
 	for slot := 1; slot <= s.spec.want.Replicas; slot++ {
 		if s.u != nil && s.u.busy[slot] || len(s.live(slot)) > 0 || e.now.Before(s.again[slot]) {
@@ -589,13 +589,35 @@ func (e *engine) slotStep(s *swarmService) bool {
 		e.makeTask(s, slot, s.u != nil)
 		return true
 	}
+	return false
+}
+
+// countStep empties slots that are not wanted.
+func (e *engine) countStep(s *swarmService) bool {
 	for _, x := range s.tasks {
 		if x.Slot > s.spec.want.Replicas && !x.leaves {
+			if slot := s.slotNotRunning(); slot > 0 && !x.runs.IsZero() { // Swarm keeps those that run
+				for _, y := range s.live(slot) {
+					y.Slot = x.Slot
+				}
+				x.Slot = slot
+				return true
+			}
 			e.endTask(s, x, "count")
 			return true
 		}
 	}
 	return false
+}
+
+// slotNotRunning is a wanted slot in which nothing runs; 0 for none.
+func (s *swarmService) slotNotRunning() int {
+	for slot := 1; slot <= s.spec.want.Replicas; slot++ {
+		if !slices.ContainsFunc(s.live(slot), func(x *swarmTask) bool { return !x.runs.IsZero() }) {
+			return slot
+		}
+	}
+	return 0
 }
 
 // swarmMoment is the next time that something is due on a swarm, at most "until".

@@ -28,6 +28,7 @@ func (s *story) faultOfSwarm(w []string) bool {
 	case len(w) == 2 && w[0] == "quorum": // quorum lost, quorum back
 		s.swarm.quorum = w[1] == "back"
 		s.blind = !s.swarm.quorum
+		s.mem.awake = s.clock() // as the loop has it
 	case len(w) == 2 && (w[0] == "edit" || w[0] == "rollback" || w[0] == "erase"): // edit web: its spec, by hand
 		app, name := fullID(w[1])
 		svc := s.swarm.services[app+"_"+name]

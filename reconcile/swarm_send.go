@@ -26,12 +26,22 @@ func (t *Pass) sendReason(v *service) string {
 		return ""
 	case hand != "":
 		return hand
-	case s == nil, s.Version != v.target.Version:
+	case s == nil, s.Version != v.target.Version && !v.cutsShort():
 		return t.specSays(v)
-	case s.Changed():
+	case s.Version == v.target.Version && s.Changed() && !t.isUpdating(v):
 		return "its spec was changed by hand"
 	}
 	return asked
+}
+
+// cutsShort reports whether an instance of the target from an earlier spec is on its way in a slot
+// where another version serves: sent now, the cluster would keep that one and end what serves.
+func (v *service) cutsShort() bool {
+	return slices.ContainsFunc(v.instances, func(in *instance) bool {
+		return in.Version == v.target.Version && in.State == ring.StateCreated && slices.ContainsFunc(v.instances, func(x *instance) bool {
+			return x.Slot == in.Slot && x.Version != in.Version && x.State == ring.StateRunning
+		})
+	})
 }
 
 // settingsSay is what of the target the cluster has to be told though it has its version; "" for
@@ -53,7 +63,7 @@ func (t *Pass) settingsSay(v *service) string {
 // isUpdating reports whether the cluster still replaces instances of a service, or would.
 func (t *Pass) isUpdating(v *service) bool {
 	return v.sent.Update == ring.UpdateRunning || slices.ContainsFunc(v.instances, func(in *instance) bool {
-		return in.Version != v.sent.Version && !t.isAway(in)
+		return in.Version != v.sent.Version && in.State != ring.StateRemoving && !t.isAway(in)
 	})
 }
 
@@ -115,7 +125,7 @@ func (t *Pass) isUpdateStopped(v *service) bool {
 	switch {
 	case s == nil || s.Version != v.target.Version:
 		return false
-	case s.Update == "":
+	case s.Update == "", s.Update == ring.UpdateCompleted:
 		return t.isUpdating(v)
 	}
 	return s.Update == ring.UpdatePaused || s.Update.RolledBack()
