@@ -45,7 +45,7 @@ func TestTheFolderAndTheDaemonDecideAlikeAboutVolumes(t *testing.T) {
 			},
 		},
 		{
-			name: "a renamed project, and another image", before: "ia", after: "ia", code: "VolumeElsewhere",
+			name: "a renamed project, and another image", before: "ia", after: "ia", code: "VolumeLeftBehind",
 			was: func(_, _ string) (obj, obj) {
 				return obj{"imag": merged(data("pg"), obj{"image": otherImage})}, obj{"volumes": obj{"pg": nil}}
 			},
