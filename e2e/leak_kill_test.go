@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,56 @@ func (w held) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	panic(http.ErrAbortHandler)
 }
 
+// rotation gives an app other values, again and again: one of each source, in the environment
+// and in files.
+type rotation struct {
+	*host
+	app, recipient string
+	at             int
+	// reg, where it is there, has an image of the app, which is another one each time.
+	reg *registry
+}
+
+// next has another value in each source, and pushes what the repository has of them.
+func (r *rotation) next() (sha string) {
+	r.t.Helper()
+	r.at++
+	r.hostValue(r.app+"/.env", "HOSTV='"+secretValue("host", r.at)+"'\n")
+	next := filepath.Join(r.dir, "vault.value")
+	require.NoError(r.t, os.WriteFile(next+".new", []byte(secretValue("prov", r.at)+"\n"), 0o600))
+	require.NoError(r.t, os.Rename(next+".new", next))
+	fs := secretsOf(r.app, r.recipient, r.at, r.t)
+	services := obj{
+		"db":   web("1", obj{"env_file": []any{"token.age"}, "environment": obj{"HOSTV": "${HOSTV}", "SOPSV": "${SOPSV}", "PROVV": "${PROVV}"}, "post_start": []any{obj{"command": []any{"/app", "tell", "0", "${SOPSV}"}}}}),
+		"file": web("1", obj{"secrets": []any{"host", "sops", "prov", "tls"}}),
+	}
+	if r.reg != nil {
+		version := strconv.Itoa(r.at)
+		r.reg.push(version)
+		services["signed"] = web("", obj{"image": r.reg.at + "/web:" + version, "pull_policy": nil, "environment": obj{"VERSION": nil}})
+	}
+	fs[r.app+"/compose.yaml"] = r.compose(r.app, services, obj{
+		"x-gitring": obj{"secrets": obj{"PROVV": "vault:secret/" + r.app + "/pw"}},
+		"secrets":   obj{"host": obj{"environment": "HOSTV"}, "sops": obj{"environment": "SOPSV"}, "prov": obj{"environment": "PROVV"}, "tls": obj{"file": "./tls.enc"}},
+	})
+	return r.repo.pushed("Other secrets", fs)
+}
+
+// live waits until the newest values are where they should be.
+func (r *rotation) live(sha string) {
+	r.t.Helper()
+	r.until("the new values are live", func() bool {
+		db, file := r.containers("db"), r.containers("file")
+		if st, err := r.look(); err != nil || len(st.Sources) == 0 || st.Sources[0].Commit != sha || st.Sources[0].Sync != "Synced" || len(db) != 1 || len(file) != 1 || !file[0].State.Running {
+			return false
+		}
+		_, host := r.ask(file[0], "/file?path=/run/secrets/host")
+		_, tls := r.ask(file[0], "/file?path=/run/secrets/tls")
+		return db[0].env("HOSTV") == secretValue("host", r.at) && db[0].env("SOPSV") == secretValue("sops", r.at) && host == secretValue("host", r.at) && strings.HasPrefix(tls, secretValue("file", r.at)+"\n") &&
+			(r.reg == nil || r.ranAs("signed", strconv.Itoa(r.at)))
+	})
+}
+
 // TestNoSecretIsLeftByADaemonThatIsKilledAtAnyStep changes every secret, and kills the daemon
 // at a request by which it carries that out: at three of them, and with GITRING_E2E_LONG at each.
 func TestNoSecretIsLeftByADaemonThatIsKilledAtAnyStep(t *testing.T) {
@@ -108,36 +159,8 @@ func TestNoSecretIsLeftByADaemonThatIsKilledAtAnyStep(t *testing.T) {
 	c := newCutter(t, h)
 	h.config["engine"] = obj{"kind": "docker", "url": c.at}
 	app := h.app("shop")
-	at := 0
-	// rotated has another value in each source, and pushes what the repository has of them.
-	rotated := func() string {
-		at++
-		h.hostValue(app+"/.env", "HOSTV='"+secretValue("host", at)+"'\n")
-		next := filepath.Join(h.dir, "vault.value")
-		require.NoError(t, os.WriteFile(next+".new", []byte(secretValue("prov", at)+"\n"), 0o600))
-		require.NoError(t, os.Rename(next+".new", next))
-		fs := secretsOf(app, recipient, at, t)
-		fs[app+"/compose.yaml"] = h.compose(app, obj{
-			"db":   web("1", obj{"env_file": []any{"token.age"}, "environment": obj{"HOSTV": "${HOSTV}", "SOPSV": "${SOPSV}", "PROVV": "${PROVV}"}, "post_start": []any{obj{"command": []any{"/app", "tell", "0", "${SOPSV}"}}}}),
-			"file": web("1", obj{"secrets": []any{"host", "sops", "prov", "tls"}}),
-		}, obj{
-			"x-gitring": obj{"secrets": obj{"PROVV": "vault:secret/" + app + "/pw"}},
-			"secrets":   obj{"host": obj{"environment": "HOSTV"}, "sops": obj{"environment": "SOPSV"}, "prov": obj{"environment": "PROVV"}, "tls": obj{"file": "./tls.enc"}},
-		})
-		return h.repo.pushed("Other secrets", fs)
-	}
-	live := func(sha string) {
-		t.Helper()
-		h.until("the new values are live", func() bool {
-			db, file := h.containers("db"), h.containers("file")
-			if st, err := h.look(); err != nil || len(st.Sources) == 0 || st.Sources[0].Commit != sha || st.Sources[0].Sync != "Synced" || len(db) != 1 || len(file) != 1 || !file[0].State.Running {
-				return false
-			}
-			_, host := h.ask(file[0], "/file?path=/run/secrets/host")
-			_, tls := h.ask(file[0], "/file?path=/run/secrets/tls")
-			return db[0].env("HOSTV") == secretValue("host", at) && db[0].env("SOPSV") == secretValue("sops", at) && host == secretValue("host", at) && strings.HasPrefix(tls, secretValue("file", at)+"\n")
-		})
-	}
+	of := &rotation{host: h, app: app, recipient: recipient}
+	rotated, live := of.next, of.live
 	sha := rotated()
 	h.start()
 	live(sha)
@@ -163,7 +186,7 @@ func TestNoSecretIsLeftByADaemonThatIsKilledAtAnyStep(t *testing.T) {
 			}
 			st, err := h.look()
 			db := h.containers("db")
-			done = err == nil && len(st.Sources) > 0 && st.Sources[0].Commit == sha && st.Sources[0].Sync == "Synced" && len(db) == 1 && db[0].env("HOSTV") == secretValue("host", at)
+			done = err == nil && len(st.Sources) > 0 && st.Sources[0].Commit == sha && st.Sources[0].Sync == "Synced" && len(db) == 1 && db[0].env("HOSTV") == secretValue("host", of.at)
 			return done
 		})
 		c.arm(0, false)
@@ -189,13 +212,13 @@ func TestNoSecretIsLeftByADaemonThatIsKilledAtAnyStep(t *testing.T) {
 	require.Greater(t, looked, 50)
 	// Of the values before nothing is left either where they may lie: only those of now.
 	h.until("replaced values are gone from the files with values", func() bool {
-		for n := 1; n < at; n++ {
+		for n := 1; n < of.at; n++ {
 			for _, source := range []string{"host", "sops", "file"} {
 				if len(h.holding(secretValue(source, n))) > 0 {
 					return false
 				}
 			}
 		}
-		return len(h.holding(secretValue("host", at))) == 1
+		return len(h.holding(secretValue("host", of.at))) == 1
 	})
 }

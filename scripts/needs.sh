@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure of the programs that only the tests need: git (to make the remotes
 # that gitring follows), gpg and ssh-keygen (to sign), sshd (an ssh remote), ip (a
-# bridge for an engine of a test's own) and a registry. gitring itself needs none of
+# bridge for an engine of a test's own), a registry and strace (to kill within a call). gitring itself needs none of
 # them. Arguments are the programs where a target needs others, as dist-check does.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,6 +16,7 @@ package_of() {
 	sshd) echo openssh-server ;;
 	ip) echo iproute2 ;;
 	docker-registry) echo docker-registry ;;
+	strace) echo strace ;;
 	rpm) echo rpm ;;
 	debootstrap) echo debootstrap ;;
 	chromium) echo chromium ;;
@@ -46,7 +47,7 @@ install_quietly() {
 main() {
 	local programs packages=() c
 	if [ $# -eq 0 ]; then
-		set -- git gpg ssh-keygen sshd ip docker-registry
+		set -- git gpg ssh-keygen sshd ip docker-registry strace
 	fi
 	programs=$(absent "$@")
 	if [ -z "$programs" ]; then

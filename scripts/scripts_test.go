@@ -234,7 +234,7 @@ func TestEngine(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	packages := map[string]string{
 		"git": "git", "gnupg": "gpg", "openssh-client": "ssh-keygen",
-		"openssh-server": "sshd", "iproute2": "ip", "docker-registry": "docker-registry",
+		"openssh-server": "sshd", "iproute2": "ip", "docker-registry": "docker-registry", "strace": "strace",
 	}
 	some := func(t *testing.T) *machine {
 		m := newMachine(t, debian).apt(packages)
@@ -249,8 +249,8 @@ func TestNeeds(t *testing.T) {
 		m := some(t)
 		code, out, calls := m.run("needs.sh")
 		require.Equal(t, 0, code, out)
-		require.Contains(t, out, "installing what the tests need: openssh-server iproute2 docker-registry\n")
-		require.Equal(t, "apt-get update -q\napt-get install -y -q --no-install-recommends openssh-server iproute2 docker-registry\n", calls)
+		require.Contains(t, out, "installing what the tests need: openssh-server iproute2 docker-registry strace\n")
+		require.Equal(t, "apt-get update -q\napt-get install -y -q --no-install-recommends openssh-server iproute2 docker-registry strace\n", calls)
 		require.NoFileExists(t, filepath.Join(m.dir, "policy-rc.d"))
 
 		code, out, calls = m.run("needs.sh")
@@ -273,8 +273,8 @@ func TestNeeds(t *testing.T) {
 		t.Parallel()
 		code, out, calls := some(t).user().run("needs.sh")
 		require.Equal(t, 1, code)
-		require.Contains(t, out, "error: the tests need programs that are not here: sshd ip docker-registry\n")
-		require.Contains(t, out, "hint: sudo apt-get install openssh-server iproute2 docker-registry\n")
+		require.Contains(t, out, "error: the tests need programs that are not here: sshd ip docker-registry strace\n")
+		require.Contains(t, out, "hint: sudo apt-get install openssh-server iproute2 docker-registry strace\n")
 		require.Empty(t, calls)
 	})
 
@@ -290,6 +290,6 @@ func TestNeeds(t *testing.T) {
 		t.Parallel()
 		code, out, _ := newMachine(t, fedora).run("needs.sh")
 		require.Equal(t, 1, code)
-		require.Contains(t, out, "error: the tests need programs that are not here: git gpg ssh-keygen sshd ip docker-registry\n")
+		require.Contains(t, out, "error: the tests need programs that are not here: git gpg ssh-keygen sshd ip docker-registry strace\n")
 	})
 }
