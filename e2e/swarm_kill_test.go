@@ -239,6 +239,9 @@ func TestBrokenUpdatesOnASwarmBreakNoFloor(t *testing.T) {
 		return s.stack(out)
 	}
 	good := 0
+	// Killed, and not asked to stop: a task that ends with status 0 while it starts can be told as
+	// running for a moment, and Swarm 20.10 then ends the good one of its slot.
+	fails := obj{"stop_signal": "SIGKILL"}
 	goods := func() files { return all(func(int) obj { return s.quick(fmt.Sprint("good-", good)) }) }
 	s.deployed("The first", goods())
 	var floors []func() int
@@ -254,10 +257,10 @@ func TestBrokenUpdatesOnASwarmBreakNoFloor(t *testing.T) {
 				version := fmt.Sprintf("bad-%d-%d", round, p)
 				if p < pushes-1 && rng.IntN(2) == 0 {
 					slow++
-					return s.quick(version, obj{"environment": obj{"READY_AFTER": "3600000"}, "healthcheck": obj{"start_period": "10m"}})
+					return s.quick(version, obj{"environment": obj{"READY_AFTER": "3600000"}, "healthcheck": obj{"start_period": "10m"}}, fails)
 				}
 				broke++
-				return s.quick(version, env("BROKEN", "1"))
+				return s.quick(version, env("BROKEN", "1"), fails)
 			})))
 			done += services
 			if p < pushes-1 {
@@ -290,4 +293,47 @@ func TestBrokenUpdatesOnASwarmBreakNoFloor(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, least, 3, "seed %d", seed)
 	t.Logf("seed %d: %d updates that never came to be (%d broken, %d never ready; %d of all superseded), %d good ones between: never fewer than %d of 3 tasks", seed, done, broke, slow, superseded, cmp.Or(good, 0), least)
+}
+
+// Two of three managers are away: nothing is decided, what runs goes on, and what was pushed
+// meanwhile comes when they are back. A manager with another key may not join at all.
+func TestASwarmWithoutQuorumDecidesNothing(t *testing.T) {
+	s := newSwarmHost(t)
+	s.start()
+	s.deployed("The first", s.stack(obj{"web": s.quick("1")}))
+
+	stranger := hostOn(t, s.engine)
+	key := filepath.Join(stranger.dir, "cluster-key")
+	require.NoError(t, os.WriteFile(key, []byte(strings.Repeat("\x02\xfd", 16)), 0o600))
+	stranger.config["engine"] = merged(s.config["engine"].(obj), obj{"url": s.nodes[1].url, "key_file": key})
+	stranger.launch()
+	stranger.until("it ends", stranger.gone)
+	require.Contains(t, stranger.tail(5), "key")
+	stranger.kill()
+
+	n2, n3 := s.node(1), s.node(2)
+	n2.die()
+	n3.die()
+	s.await("there is no quorum", func(st status) bool {
+		return st.Cluster != nil && st.Cluster.State == "no quorum" && strings.Contains(st.Engine, "no quorum")
+	})
+	_, out := s.run("status")
+	require.Contains(t, out, "no quorum")
+	here, err := s.engine.containers("gitring.host=" + s.cluster)
+	require.NoError(t, err)
+	require.NotEmpty(t, here, "what runs on this node goes on")
+	sha := s.repo.pushed("Meanwhile", s.stack(obj{"web": s.quick("2")}))
+	for range 3 {
+		require.Empty(t, closings(s.states(sha)))
+		again, err := s.engine.containers("gitring.host=" + s.cluster)
+		require.NoError(t, err)
+		require.Equal(t, identities(here), identities(again))
+		time.Sleep(2 * time.Second)
+	}
+	n2.live()
+	n3.live()
+	s.until("all are back", s.allReady)
+	s.synced(sha)
+	s.closedAs(sha, "success")
+	require.Equal(t, []string{"success"}, closings(s.states(sha)))
 }

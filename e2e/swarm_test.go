@@ -112,7 +112,20 @@ type swarmTask struct {
 	Spec                                struct {
 		ContainerSpec struct{ Labels map[string]string }
 	}
-	Status struct{ State, Err string }
+	Status struct {
+		State, Err string
+		Timestamp  time.Time
+	}
+	CreatedAt time.Time
+}
+
+// toldOf are tasks in one line, for who looks for why one was missing.
+func toldOf(all []swarmTask) string {
+	var out []string
+	for _, t := range all {
+		out = append(out, fmt.Sprintf("slot %d %s %s since %s, meant to be %s, made %s %s", t.Slot, t.version(), t.Status.State, t.Status.Timestamp.Format("15:04:05.000"), t.DesiredState, t.CreatedAt.Format("15:04:05.000"), t.Status.Err))
+	}
+	return strings.Join(out, "; ")
 }
 
 func (t swarmTask) version() string { return t.Spec.ContainerSpec.Labels["gitring.version"] }
@@ -205,6 +218,9 @@ func (s *swarmHost) floor(service string) (fewest func() int) {
 					if t.Status.State == "running" {
 						n++
 					}
+				}
+				if n < least && n < 3 {
+					s.t.Logf("%s: %d tasks of %s serve: %s", time.Now().UTC().Format("15:04:05.000"), n, service, toldOf(all))
 				}
 				least = min(least, n)
 			}
