@@ -67,6 +67,7 @@ func (t *decider) judgeService(v *service) {
 	if t.isOutrun(v.app.Name) {
 		t.forgetOlder(v)
 	}
+	t.inheritVerdict(v)
 	if _, failed := t.failedVerdict(v); failed { // it may be tried again
 		t.retryRoomier(v)
 		t.acquitEngineEnds(v)

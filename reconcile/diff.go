@@ -11,7 +11,11 @@ import (
 // order instances were seen.
 func Diff(w World, now time.Time) Decision {
 	t := newDecider(w, now)
-	t.decide()
+	if t.Seen.Cluster.Follows() {
+		t.follow()
+	} else {
+		t.decide()
+	}
 	return t.decision()
 }
 

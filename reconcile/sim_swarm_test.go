@@ -30,6 +30,7 @@ type swarmModel struct {
 	files    map[string]ring.ClusterFile
 	index    uint64
 	quorum   bool
+	lease    ring.Lease // the zero value where one manager has gitring
 	// stopped is told of each task that ends because of an update or a removal, started of each one that begins.
 	stopped func(s *swarmService, x *swarmTask, why string)
 	started func(s *swarmService)
@@ -50,6 +51,8 @@ type swarmSpec struct {
 	sent, is string
 	of       *ring.App
 	want     *ring.Service
+	// condemned is the version in the place of which this one is back.
+	condemned ring.Version
 }
 
 type swarmService struct {
@@ -205,7 +208,7 @@ func (e *engine) serve(a ring.Action, name string) (ring.Done, error) {
 		r := &ring.Refusal{Code: ring.ForeignProject, Says: "a service " + name + " is on the swarm, and gitring did not make it", Hint: "docker service rm " + name}
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseCreate, Permanent: true, Refusal: r, Err: r}
 	}
-	spec := swarmSpec{version: a.Version, template: string(a.Version), commit: a.Commit, settings: ring.ClusterSettings(a.Want, a.Of.Alone(a.Want) != ""), of: a.Of, want: a.Want}
+	spec := swarmSpec{version: a.Version, template: string(a.Version), commit: a.Commit, settings: ring.ClusterSettings(a.Want, a.Of.Alone(a.Want) != ""), of: a.Of, want: a.Want, condemned: a.Condemned}
 	spec.sent = fmt.Sprint(spec.version, spec.settings, spec.commit)
 	spec.is = spec.sent
 	if s != nil && s.Index != a.Index && s.spec.sent == spec.sent && s.spec.is == spec.is {
@@ -250,7 +253,7 @@ func (e *engine) takeSpec(s *swarmService, spec swarmSpec) {
 
 // clusterSeen is a look at a swarm.
 func (e *engine) clusterSeen() *ring.Cluster {
-	c := &ring.Cluster{}
+	c := &ring.Cluster{Lease: e.swarm.lease}
 	for _, n := range e.swarm.nodes {
 		state := "ready"
 		if n.down(e.now) {
@@ -262,6 +265,7 @@ func (e *engine) clusterSeen() *ring.Cluster {
 		s := e.swarm.services[name]
 		out := s.ClusterService
 		out.Version, out.Commit, out.Settings, out.Sent, out.Is = s.spec.version, s.spec.commit, s.spec.settings, s.spec.sent, s.spec.is
+		out.Condemned = s.spec.condemned
 		out.Replicas, out.Files, out.Networks = s.spec.want.Replicas, s.names(), s.nets()
 		for i, f := range s.ended {
 			if s.of[i] == s.spec.version {

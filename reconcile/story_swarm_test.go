@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // What stories say of a swarm: "engine swarm" comes first.
@@ -29,6 +31,8 @@ func (s *story) faultOfSwarm(w []string) bool {
 		s.swarm.quorum = w[1] == "back"
 		s.blind = !s.swarm.quorum
 		s.mem.awake = s.clock() // as the loop has it
+	case len(w) == 2 && w[0] == "lease": // lease lost (another manager has it), lease back
+		s.swarm.lease = ring.Lease{Holder: "n2", Mine: w[1] == "back"}
 	case len(w) == 2 && (w[0] == "edit" || w[0] == "rollback" || w[0] == "erase"): // edit web: its spec, by hand
 		app, name := fullID(w[1])
 		svc := s.swarm.services[app+"_"+name]

@@ -152,5 +152,8 @@ func (t *decider) sendSpec(v *service, why string) bool {
 	if v.sent != nil {
 		a.Index = v.sent.Index
 	}
+	if v.isRestoring() {
+		a.Condemned = v.want.Version
+	}
 	return t.addStep(a)
 }

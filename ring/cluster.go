@@ -96,6 +96,8 @@ type ClusterStatus struct {
 	Name string `json:"name"`
 	// State is "quorum", or "no quorum": then nothing is decided, and what runs goes on.
 	State string `json:"state"`
+	// Acts is the manager that acts in the place of this one; "" where this one does.
+	Acts string `json:"acts,omitempty"`
 	// Nodes are as of the last look, by name.
 	Nodes []NodeStatus `json:"nodes"`
 }
@@ -121,6 +123,9 @@ func ClusterStatusOf(name string, seen *Seen) *ClusterStatus {
 		return nil
 	}
 	st := &ClusterStatus{Name: name, State: ClusterQuorum, Nodes: make([]NodeStatus, len(seen.Cluster.Nodes))}
+	if seen.Cluster.Follows() {
+		st.Acts = seen.Cluster.Lease.Holder
+	}
 	for i := range seen.Cluster.Nodes {
 		n := &seen.Cluster.Nodes[i]
 		st.Nodes[i] = NodeStatus{Name: n.Name, Manager: n.Manager, State: n.Word()}
@@ -167,6 +172,8 @@ type ClusterService struct {
 	Says   string
 	// Updated is when the object changed last, and Began when the update did; both by the engine.
 	Updated, Began time.Time
+	// Condemned is the wanted version that failed, where the spec in force is another one for that.
+	Condemned Version
 	// Files are the names of configs and secrets in its spec, and in the spec before it, sorted.
 	Files []string
 	// Networks are the names of those that its instances join.

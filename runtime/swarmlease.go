@@ -89,8 +89,8 @@ func (l *swarmLease) renew(ctx context.Context, m manager) (ring.Lease, error) {
 		l.by = l.opts.Manager
 		return l.says(), nil
 	case cerrdefs.IsConflict(err) || strings.Contains(err.Error(), "out of sequence") || cerrdefs.IsNotFound(err):
-		l.is.held = false // another one wrote it meanwhile: the next look says who
-		return ring.Lease{Holder: "another manager"}, nil
+		l.is.held = false // it was written meanwhile: the next look says by whom
+		return ring.Lease{}, &ring.EngineError{Err: fmt.Errorf("cannot renew the lease of the cluster: it was written meanwhile, and is looked at again: %w", err)}
 	}
 	return ring.Lease{}, swarmFault("cannot renew the lease of the cluster", err)
 }

@@ -29,6 +29,7 @@ const (
 	labelSettings = "gitring.settings" // of what changes in place
 	labelSent     = "gitring.sent"     // the hash of the spec that was sent
 	labelContent  = "gitring.content"  // of a config or secret
+	labelFailed   = "gitring.failed"   // the wanted version, where it failed and this one is back
 	stackName     = "com.docker.stack.namespace"
 )
 
@@ -146,6 +147,9 @@ func serviceLabels(cluster string, a ring.Action, alone bool) map[string]string 
 		stackName:      a.App,
 		composeProject: a.App, composeService: a.Service,
 	})
+	if a.Condemned != "" {
+		l[labelFailed] = string(a.Condemned)
+	}
 	return l
 }
 

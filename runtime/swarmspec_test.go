@@ -470,3 +470,19 @@ func TestTheNameOfASecretIsOfItsKeyedHash(t *testing.T) {
 	}
 	require.Len(t, names, 2, "the same value under two keys has two names")
 }
+
+// A label of the tasks would have each of them made anew, for a word to managers.
+func TestAVerdictIsALabelOfTheServiceAlone(t *testing.T) {
+	a := swarmAction()
+	was, err := serviceSpec("prod", a, nil)
+	require.NoError(t, err)
+	a.Condemned = "1:ab"
+	is, err := serviceSpec("prod", a, nil)
+	require.NoError(t, err)
+	require.Equal(t, was.TaskTemplate, is.TaskTemplate)
+	require.Equal(t, "1:ab", is.Labels[labelFailed])
+	require.NotContains(t, was.Labels, labelFailed)
+	seen := seenService(&swarm.Service{Spec: is}, nil, nil, nil)
+	require.Equal(t, ring.Version("1:ab"), seen.Condemned)
+	require.False(t, seen.Changed(), "what was sent is what is there")
+}

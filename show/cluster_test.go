@@ -23,6 +23,7 @@ func TestNodesOfASwarmStandInOneLine(t *testing.T) {
 		{"swarm prod: ready 6 nodes (6)\n", &ring.ClusterStatus{Name: "prod", State: ring.ClusterQuorum, Nodes: []ring.NodeStatus{
 			node("a", "ready", 1), node("b", "ready", 1), node("c", "ready", 1), node("d", "ready", 1), node("e", "ready", 1), node("f", "ready", 1),
 		}}},
+		{"swarm prod: manager node-2 acts; this one follows, and takes over 45s after that one is gone\nswarm prod: ready node-1 (2)\n", &ring.ClusterStatus{Name: "prod", State: ring.ClusterQuorum, Acts: "node-2", Nodes: []ring.NodeStatus{node("node-1", "ready", 2)}}},
 		{"swarm prod: no quorum; nothing is decided, and what runs goes on\n", &ring.ClusterStatus{Name: "prod", State: ring.ClusterNoQuorum}},
 	} {
 		s := &screen.Screen{}

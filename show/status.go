@@ -83,6 +83,9 @@ func showCluster(s *screen.Screen, c *ring.ClusterStatus) {
 		s.Line(0, " ", screen.Painted("swarm "+c.Name+":", screen.Red), screen.Text("no quorum; nothing is decided, and what runs goes on"))
 		return
 	}
+	if c.Acts != "" {
+		s.Line(0, " ", screen.Painted("swarm "+c.Name+":", screen.Bold), screen.Text("manager "+c.Acts+" acts; this one follows, and takes over 45s after that one is gone"))
+	}
 	var states []string
 	by := map[string][]ring.NodeStatus{}
 	for _, n := range c.Nodes {

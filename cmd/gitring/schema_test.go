@@ -112,7 +112,7 @@ func fullStatus() ring.Status {
 		Trial:     &ring.Trial{From: "0.0.9", Looks: 1, Would: []ring.TrialStep{{Does: "stop", On: "web/web", Slot: 1, Ends: true, Reason: "r"}}},
 		Receivers: []ring.ReceiverStatus{{Name: "team", Service: "slack", Waiting: 1, Dead: 2, Reason: "r"}},
 		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Since: at, Until: at, Replicas: new(2), Commit: sha}},
-		Cluster:   &ring.ClusterStatus{Name: "prod", State: ring.ClusterQuorum, Nodes: []ring.NodeStatus{{Name: "node-2", Manager: true, State: "ready", Tasks: 1}}},
+		Cluster:   &ring.ClusterStatus{Name: "prod", State: ring.ClusterQuorum, Acts: "node-3", Nodes: []ring.NodeStatus{{Name: "node-2", Manager: true, State: "ready", Tasks: 1}}},
 		Sources: []ring.SourceStatus{{
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401", Unconfined: "ports (r)",
 			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Code: ring.WhyAppRefused, On: "web/web",
