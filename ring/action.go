@@ -81,11 +81,9 @@ type Action struct {
 	// before: one of them that is gone is never made anew.
 	Kept []string
 	// Index is, for what is done to a service of a cluster, the version index that it must have.
+	Index uint64
 	// Condemned is the wanted version that failed, where DoServe brings another one back for that.
 	Condemned Version
-	// Again has its tasks made anew although the version is the one that is there.
-	Index uint64
-	Again bool
 	// Secret says that a file to remove is a secret.
 	Secret bool
 	// Start says that a created instance is started at once.

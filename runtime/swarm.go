@@ -226,7 +226,7 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 	if err != nil {
 		return ring.Done{}, err
 	}
-	if was != nil && !a.Again && was.Version.Index != a.Index && was.Spec.Labels[labelSent] == spec.Labels[labelSent] && sentHash(&was.Spec, s.networkNames(ctx, m)) == spec.Labels[labelSent] {
+	if was != nil && was.Version.Index != a.Index && was.Spec.Labels[labelSent] == spec.Labels[labelSent] && sentHash(&was.Spec, s.networkNames(ctx, m)) == spec.Labels[labelSent] {
 		return ring.Done{Instance: was.ID, Note: "already present"}, nil // an answer was lost; with the index that was looked at it is sent once more
 	}
 	if (was == nil) != (a.Index == 0) || was != nil && was.Version.Index != a.Index {
@@ -247,9 +247,6 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 		return ring.Done{Instance: made.ID, Told: made.Warnings}, nil
 	}
 	spec.TaskTemplate.ForceUpdate = was.Spec.TaskTemplate.ForceUpdate // another number has tasks made anew
-	if a.Again {
-		spec.TaskTemplate.ForceUpdate++
-	}
 	sent, err := m.ServiceUpdate(ctx, was.ID, was.Version, spec, swarm.ServiceUpdateOptions{EncodedRegistryAuth: auth, RegistryAuthFrom: swarm.RegistryAuthFromSpec})
 	if err != nil {
 		return ring.Done{}, faultOf(a, cannot, ring.CauseCreate, err)

@@ -240,7 +240,7 @@ func swarmStories() []swarmStory {
 				return n.Name == in[0].Node && n.State == "ready" && n.Availability == "active"
 			}), "%+v", nodes)
 		}},
-		{"a task is asked where it runs, and its log from anywhere", func(t *testing.T, r *swarmRig) {
+		{"a task is asked where it runs and its log from anywhere", func(t *testing.T, r *swarmRig) {
 			a := r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Command = []string{"cry", "stay"} })
 			r.must(t, a)
 			_, in := r.await(t, "whole", serving(a.Version, 2))
@@ -528,17 +528,23 @@ func swarmStories() []swarmStory {
 			require.Subset(t, ids(after), ids(before))
 			require.NotEqual(t, s.Settings, now.Settings)
 		}},
-		{"a version is made anew where that is asked", func(t *testing.T, r *swarmRig) {
+		{"tasks that somebody had made anew are not made anew once more", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
-			s, before := r.await(t, "whole", serving(a.Version, 2))
-			again := onto(s, a)
-			again.Again = true
-			r.must(t, again)
-			r.await(t, "made anew", func(s ring.ClusterService, in []ring.Instance) bool {
-				return serving(a.Version, 2)(s, in) && !slices.ContainsFunc(ids(in), func(id string) bool { return slices.Contains(ids(before), id) })
+			r.await(t, "whole", serving(a.Version, 2))
+			seen, _, err := r.c.ServiceInspectWithRaw(t.Context(), r.app+"_web", swarm.ServiceInspectOptions{})
+			require.NoError(t, err)
+			seen.Spec.TaskTemplate.ForceUpdate++
+			_, err = r.c.ServiceUpdate(t.Context(), seen.ID, seen.Version, seen.Spec, swarm.ServiceUpdateOptions{})
+			require.NoError(t, err)
+			s, forced := r.await(t, "made anew", func(s ring.ClusterService, in []ring.Instance) bool {
+				return s.Update == ring.UpdateCompleted && serving(a.Version, 2)(s, in)
 			})
-			require.False(t, changed(r.service(t)))
+			require.False(t, s.Changed(), "how often is no part of what was sent")
+			more := r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 3 })
+			r.must(t, onto(s, more))
+			_, after := r.await(t, "three", serving(a.Version, 3))
+			require.Subset(t, ids(after), ids(forced))
 		}},
 		{"a spec that somebody changed is seen and put back", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
