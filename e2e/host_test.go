@@ -241,6 +241,7 @@ type status struct {
 	Host    string
 	Engine  string
 	Cluster *struct {
+		Acts        string `json:"acts"`
 		Name, State string
 		Nodes       []struct {
 			Name, State string
