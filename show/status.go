@@ -443,7 +443,7 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 		}
 		says := conditionSays(c)
 		if !c.Since.IsZero() {
-			says += screen.Lasting(c.Since, now)
+			says += screen.Since(c.Since, now)
 		}
 		if refused := p.app.Refusal; conditionTold(sv, &c) || refused != nil && refused.Says == c.Reason || p.app.Reason == c.Reason {
 			named = append(named, says)
