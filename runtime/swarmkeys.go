@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -329,9 +330,14 @@ func deployLabels(s *ring.Service) map[string]string {
 	return s.Spec.Cluster.Labels
 }
 
+// longestStop leaves the node time to say that a task ended: SwarmKit starts the next one a minute
+// after it told the old one to stop, ended or not.
+const longestStop = 50 * time.Second
+
 // mountsNotBySwarm refuses folders that only one host has, and volumes that a task which moves
-// would leave behind.
+// would leave behind, or that two tasks would write.
 func mountsNotBySwarm(app *ring.App, s *ring.Service, refuse func(code ring.Code, key, says, hint string)) {
+	slow := s.Grace() > longestStop && !s.Share
 	for _, m := range app.Mounts(s) {
 		key := "volumes." + m.Target
 		switch m.Kind {
@@ -341,6 +347,11 @@ func mountsNotBySwarm(app *ring.App, s *ring.Service, refuse func(code ring.Code
 		}
 		if !m.Outlives() {
 			continue
+		}
+		if slow {
+			slow = false // once is enough
+			refuse(ring.Unsupported, "stop_grace_period", fmt.Sprintf(".stop_grace_period: %s: it writes to %s %s, and Swarm starts the next task after a minute, ended or not", s.Grace(), m.Kind, m.Source),
+				"stop_grace_period: 50s, or less")
 		}
 		switch {
 		case s.Spec.PinnedTo() == "":

@@ -343,6 +343,7 @@ func TestWhatASwarmRefusesBesidesFields(t *testing.T) {
 		{"a volume that is pinned to no node", "is pinned to no node", ring.VolumeNotPinned, func(a *ring.Action) { a.Want.Spec.Cluster.Constraints = []string{"node.role == worker"} }},
 		{"a volume of all nodes but one", "is pinned to no node", ring.VolumeNotPinned, func(a *ring.Action) { a.Want.Spec.Cluster.Constraints = []string{"node.hostname != node-1"} }},
 		{"a volume that two tasks write", "with 2 replicas", ring.VolumeNotPinned, func(a *ring.Action) { a.Want.Replicas = 2 }},
+		{"a volume whose writer may stop for longer than Swarm waits", "stop_grace_period: 51s", ring.Unsupported, func(a *ring.Action) { a.Want.Spec.StopGrace = 51 * time.Second }},
 		{"the image's own volume", "is pinned to no node", ring.VolumeNotPinned, func(a *ring.Action) {
 			a.Want.Spec.Mounts, a.Want.Spec.Cluster.Constraints = nil, nil
 			a.Want.Image.Volumes = []string{"/var/lib/db"}
@@ -374,7 +375,9 @@ func TestAVolumeThatIsReadOnlyOrPinnedIsCarried(t *testing.T) {
 		a.Want.Spec.Cluster.Constraints = []string{"node.role==worker", pin}
 		require.Empty(t, NotBySwarm(a.Of))
 	}
-	a.Want.Spec.Cluster.Constraints = nil
+	a.Want.Spec.StopGrace = longestStop
+	require.Empty(t, NotBySwarm(a.Of), "it has ended when the next one starts")
+	a.Want.Spec.Cluster.Constraints, a.Want.Spec.StopGrace = nil, time.Hour
 	a.Want.Spec.Mounts[0].ReadOnly = true
 	require.Empty(t, NotBySwarm(a.Of))
 }

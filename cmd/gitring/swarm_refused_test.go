@@ -44,6 +44,7 @@ func TestWhatASwarmHasNoPlaceForIsRefusedByNameAndLine(t *testing.T) {
 		{"a volume of one node for several tasks", "volumes: [\"data:/data\"]\n    deploy: {replicas: 2, placement: {constraints: [\"node.hostname == node-1\"]}}", "volumes: {data: {}}", ring.BadValue, 2, "2 replicas"},
 		{"a volume that any node but one may have", "volumes: [\"data:/data\"]\n    deploy: {placement: {constraints: [\"node.hostname != node-1\"]}}", "volumes: {data: {}}", ring.VolumeNotPinned, 4, "pinned to no node"},
 		{"a folder of a node", "volumes: [\"/srv/data:/data\"]", "", ring.VolumeNotPinned, 4, "pinned to no node"},
+		{"a volume whose writer stops slowly", "stop_grace_period: 2m\n    volumes: [\"data:/data\"]\n    deploy: {placement: {constraints: [\"node.hostname == node-1\"]}}", "volumes: {data: {}}", ring.Unsupported, 4, "stop_grace_period: 2m"},
 		{"a data folder", "volumes: [\"./data:/data\"]", "", ring.Unsupported, 4, "data folder"},
 		{"a seeded folder", "volumes: [\"./conf:/conf\"]\n    x-gitring: {mounts: {./conf: seed}}", "", ring.Unsupported, 4, "data folder"},
 		{"a check by http", "x-gitring: {checks: [{name: up, for: readiness, http: {port: 80}}]}", "", ring.Unsupported, 4, "up is asked by gitring"},
