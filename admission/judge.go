@@ -395,7 +395,8 @@ func (j Judge) App(a *ring.App, w policy.Whose) (refusals []*ring.Refusal, power
 	if refusal != nil {
 		return []*ring.Refusal{refusal}, nil
 	}
-	return sentences(a, found)
+	refusals, powers = sentences(a, found)
+	return append(refusals, notByEngine(a)...), powers
 }
 
 // notesOf are what is worth knowing of an app and nothing beyond what it may: of itself,

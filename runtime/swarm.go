@@ -222,6 +222,9 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 	if err := s.docker.allow(a, Request{Key: "container", Body: ServiceRequest{spec}}); err != nil {
 		return ring.Done{}, err
 	}
+	if all := mountRefusals(a.Of, a.Want); len(all) > 0 { // the image's own volumes are known only now
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Permanent: true, Refusal: all[0], Err: all[0]}
+	}
 	was, err := s.service(ctx, m, a, name)
 	if err != nil {
 		return ring.Done{}, err

@@ -256,14 +256,26 @@ func swarmsOwn(labels map[string]string) string {
 	return ""
 }
 
-func serviceNotBySwarm(app *ring.App, s *ring.Service) (all []*ring.Refusal) {
-	refuse := func(code ring.Code, key, says, hint string) {
+// refuser adds refusals of a service, each at its key's place.
+func refuser(app *ring.App, s *ring.Service, all *[]*ring.Refusal) func(code ring.Code, key, says, hint string) {
+	return func(code ring.Code, key, says, hint string) {
 		at := s.Place(key)
-		all = append(all, &ring.Refusal{
+		*all = append(*all, &ring.Refusal{
 			Code: code, Commit: app.Commit, App: app.Name, File: at.File, Line: at.Line,
 			Says: "services." + s.Name + says, Hint: hint,
 		})
 	}
+}
+
+// mountRefusals are what the mounts of a service alone are refused for, its image's volumes among
+// them where the image is known.
+func mountRefusals(app *ring.App, s *ring.Service) (all []*ring.Refusal) {
+	mountsNotBySwarm(app, s, refuser(app, s, &all))
+	return all
+}
+
+func serviceNotBySwarm(app *ring.App, s *ring.Service) (all []*ring.Refusal) {
+	refuse := refuser(app, s, &all)
 	for _, k := range SwarmKeys() {
 		if k.Says != "" && asks(reflect.ValueOf(&s.Spec).Elem(), k.Field) {
 			refuse(ring.Unsupported, k.Key, "."+k.Key+": "+k.Says, k.Hint)

@@ -489,3 +489,29 @@ func TestAVerdictIsALabelOfTheServiceAlone(t *testing.T) {
 	require.Equal(t, ring.Version("1:ab"), seen.Condemned)
 	require.False(t, seen.Changed(), "what was sent is what is there")
 }
+
+// What an image declares is known when it was looked at: right before its service is sent. A call
+// to the swarm would panic.
+func TestAVolumeOfTheImageIsHeldToThePinBeforeItsServiceIsSent(t *testing.T) {
+	s := &Swarm{docker: &Docker{opts: Options{Host: "prod", Allow: func(string, any) error { return nil }}}}
+	for name, tt := range map[string]struct {
+		says string
+		make func(s *ring.Service)
+	}{
+		"pinned to no node": {"is pinned to no node", func(s *ring.Service) { s.Spec.Cluster.Constraints = nil }},
+		"two replicas":      {"with 2 replicas", func(s *ring.Service) { s.Replicas = 2 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := swarmAction()
+			a.Want.Spec.Mounts, a.Want.Image = nil, ring.Image{Known: true, Volumes: []string{"/var/lib/db"}}
+			tt.make(a.Want)
+			_, err := s.serve(t.Context(), silent{}, a)
+			var fault *ring.EngineError
+			require.ErrorAs(t, err, &fault)
+			require.True(t, fault.Permanent)
+			require.Equal(t, ring.VolumeNotPinned, fault.Refusal.Code)
+			require.Contains(t, fault.Refusal.Says, "/var/lib/db")
+			require.Contains(t, fault.Refusal.Says, tt.says)
+		})
+	}
+}

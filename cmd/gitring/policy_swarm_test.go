@@ -128,3 +128,30 @@ volumes: {data: {}}
 	require.Len(t, plan.Apps, 1, "its neighbour goes on")
 	require.Equal(t, "other", plan.Apps[0].Name)
 }
+
+// A person's count and a plan that is brought back are held to the pin, too: in force it is known
+// which volumes the image has.
+func TestOnASwarmAPlanInForceIsHeldToThePin(t *testing.T) {
+	j := admission.Anywhere(policy.Owner)
+	plan, _ := j.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: treeOf(map[string]string{
+		"web/compose.yaml": "services: {web: {image: nginx, deploy: {placement: {constraints: [node.hostname == node-1]}}}}\n",
+	})}, manifest.Settings{Source: "prod", Host: "edge-1", Swarm: true})
+	require.Len(t, plan.Apps, 1)
+	app := plan.Apps[0]
+	says := func(change func(s *ring.Service)) string {
+		a := app
+		a.Services = slices.Clone(app.Services)
+		change(&a.Services[0])
+		refusals, _ := j.App(&a, policy.Whose{})
+		if len(refusals) == 0 {
+			return ""
+		}
+		require.Equal(t, ring.VolumeNotPinned, refusals[0].Code)
+		return refusals[0].Says
+	}
+	declares := ring.Image{Known: true, Volumes: []string{"/var/lib/db"}}
+	require.Empty(t, says(func(s *ring.Service) { s.Replicas = 3 }), "it writes nothing")
+	require.Empty(t, says(func(s *ring.Service) { s.Image = declares }), "pinned, one replica")
+	require.Contains(t, says(func(s *ring.Service) { s.Image, s.Replicas = declares, 3 }), "with 3 replicas")
+	require.Contains(t, says(func(s *ring.Service) { s.Image, s.Spec.Cluster = declares, &ring.ClusterSpec{} }), "pinned to no node")
+}
