@@ -472,6 +472,9 @@ func (p *person) undoIt() error {
 		if why := p.withheldReason(p.App); !why.None() && p.overrideOn(ring.OverrideHold, ring.ServiceID(p.App)) != nil {
 			return unfitAct(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, why.Says)
 		}
+		if h, old := movedPin(&past.App, &have.App); h != nil {
+			return unfitAct(nodeHint(&past.App, h), "%s", nodeSays(h, old))
+		}
 		p.setFact(*past) // with what the host's rules say of it today
 		for i := range past.App.Services {
 			s := &past.App.Services[i]

@@ -77,6 +77,7 @@
 //	stage         an app comes into force when all that it needs is here, at once and whole
 //	succession    what another app takes over is served until that one can come
 //	leftbehind    what would begin empty, where other data is given up for it
+//	pinned        volumes of a cluster's nodes, which another pin would leave behind
 //	holding       the volumes and data folders of apps
 //	takeover      signed answers, by which an app has what another one had
 //	left          what was given up before

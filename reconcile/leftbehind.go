@@ -15,10 +15,12 @@ import (
 
 // RefuseLeftBehind takes the apps out of a plan that would begin a volume or a folder empty
 // while the plan gives up one with the same image and mount point, or another commit did
-// before. One counts with another image, too, where service, mount point and name are the same. An app in force that has it keeps what is in force.
+// before. One counts with another image, too, where service, mount point and name are the same. So does
+// one of a cluster whose pin is another. An app in force that has it keeps what is in force.
 func (d *DataHost) RefuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
 	refused := d.refuseTwice(plan)
 	maps.Copy(refused, d.wrong)
+	d.refuseMoved(plan, refused)
 	known, kept := d.knownThings(), d.plannedApps(plan)
 	given := d.givenUp(plan, kept)
 	for i := range plan.Apps {
