@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/secrets"
@@ -230,6 +232,60 @@ configs: {c: {file: settings.json}}
 			want = 0o444 // nobody else may give a file away
 		}
 		require.Equal(t, want, st.Mode().Perm())
+	}
+}
+
+// A file has the owner and mode that Compose says, wherever its value is from. Where the daemon
+// may give nothing away, the plan of each such file says so.
+func TestAMountedSecretHasTheOwnerAndModeThatComposeSays(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	h.d.cfg.Env.Dir = t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(h.d.cfg.Env.Dir, "shop"), 0o700))
+	for name, body := range map[string]string{".env": "PASSWORD=" + canary + "-folder\n", "own.pem": canary + "-pem"} {
+		require.NoError(t, os.WriteFile(filepath.Join(h.d.cfg.Env.Dir, "shop", name), []byte(body), 0o600))
+	}
+	h.restart()
+	tree := fstest.MapFS{
+		"shop/compose.yaml": file(`services:
+  web:
+    image: web:1
+    pull_policy: never
+    secrets:
+      - {source: pw, uid: "70", gid: "71", mode: 0440}
+      - {source: own, uid: "70", mode: 0400}
+      - {source: tls, gid: "71", mode: 0440}
+      - {source: pw, target: plain}
+secrets: {pw: {environment: PASSWORD}, own: {file: own.pem}, tls: {file: tls.enc}}
+`),
+		"shop/tls.enc": sealedFile(encrypt(t, secrets.Binary, canary+"-tls", keys.recipient)),
+	}
+	const lacks = "keeps the daemon's owner, and every user of the container may read it: gitring may not give files away here (CAP_CHOWN)"
+	web, _ := h.app(h.look(older, tree), "shop").Service("web")
+	require.Equal(t, canary+"-folder", h.mountedAt(web, "/run/secrets/pw"))
+	for target, want := range map[string]string{
+		"pw": "-r--r----- 70 71", "own": "-r-------- 70 0", "tls": "-r--r----- 0 71", "plain": fmt.Sprintf("-r--r--r-- %d %d", os.Geteuid(), os.Getegid()),
+	} {
+		if !mayChown() {
+			want = fmt.Sprintf("-r--r--r-- %d %d", os.Geteuid(), os.Getegid())
+		}
+		m := web.Spec.Mounts[slices.IndexFunc(web.Spec.Mounts, func(m ring.Mount) bool { return m.Target == "/run/secrets/"+target })]
+		st, err := os.Stat(filepath.Join(h.d.contentStore.at(m.Source), m.File))
+		require.NoError(t, err)
+		uid, gid, _ := disk.OwnersOf(st)
+		require.Equal(t, want, fmt.Sprint(st.Mode(), " ", uid, " ", gid), target)
+	}
+	values, err := h.d.env.read()
+	require.NoError(t, err)
+	for _, no := range []bool{false, true} {
+		s := h.here(values)
+		s.NoChown = no
+		plan := h.askedBy(s, &ring.Commit{SHA: nextSHA, Tree: tree}, values).Plan
+		notes := h.app(&plan, "shop").Notes
+		for _, name := range []string{"pw", "own", "tls"} {
+			require.Equal(t, no, slices.Contains(notes, "web: secret "+name+" "+lacks), "%v", notes)
+		}
+		require.NotContains(t, strings.Join(notes, "\n"), "is not carried out")
 	}
 }
 

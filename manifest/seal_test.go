@@ -185,8 +185,13 @@ configs: {k: {file: key.pem}}
 	if got := opened(t, s, serviceOf(t, a, "sub").Spec.Environment["SUB"]); got != "sub" {
 		t.Errorf("sub is %q", got)
 	}
-	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes, "uid, mode 0400 of secret k") {
+	if notes := strings.Join(a.Notes, "\n"); strings.Contains(notes, "of secret k") {
 		t.Error(notes)
+	}
+	for _, m := range web.Mounts {
+		if as := contents[m.Source].Files[0].As; m.Target == "/run/secrets/key" && (as == nil || *as != ring.FileOwner{UID: 5, Mode: 0o400}) {
+			t.Errorf("%s is for %v", m.Target, as)
+		}
 	}
 }
 

@@ -189,8 +189,8 @@ func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec b
 // made is a content of one file that is not one of the commit.
 func (b *builderOf) made(text string, at place, exec bool, as *ring.FileOwner) (held, *fault) {
 	const file = ring.ValueFile
-	if _, is := secretIn(text); !is {
-		as = nil // those of the host's env folder are as they always were
+	if !ring.HasSealed(text) {
+		as = nil // it lies with what commits mount, whose files are for everybody to read
 	}
 	hash, f := b.madeContent([]ring.ContentFile{{
 		Path: file, Exec: exec, Sealed: ring.HasSealed(text), As: as,
