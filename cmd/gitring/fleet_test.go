@@ -166,6 +166,63 @@ func TestActsOnAFleetNameTheirHostsAndAReason(t *testing.T) {
 	require.Equal(t, []string{`POST /v1/approve {"commit":"442e027","reason":"r"}`}, asked())
 }
 
+// Who asks for lines that have been trimmed is told so, beside what is left.
+func TestEventsSayThatLinesWereTrimmed(t *testing.T) {
+	for first, notice := range map[string]string{"": "", "7": "lines before 7 were trimmed: nothing older is kept\n"} {
+		socket := socketOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if first != "" {
+				w.Header().Set("Gitring-First-Line", first)
+			}
+			_, _ = io.WriteString(w, `{"seq":7,"at":"2026-11-21T12:00:00Z","kind":"daemon.started"}`+"\n")
+		}))
+		got := call("events", "--tail", "0", "--socket", socket)
+		require.Zero(t, got.code, got.said)
+		require.Equal(t, notice, got.said)
+		require.Contains(t, got.out, "daemon.started")
+	}
+}
+
+// A person at a terminal is told each host that an act will reach, and asked once for them all.
+func TestATerminalIsAskedBeforeAnActOnAFleet(t *testing.T) {
+	f := newFarHost(t)
+	asked := f.serve(t, filepath.Join(f.dir, "good"), answers(http.StatusOK, `{"says":"web is held until 12:30"}`))
+	f.fleetOf(t, f.at("edge-1", "good"), f.at("edge-2", "good"))
+	t.Setenv("NO_COLOR", "1")
+	hold := func(answer string, more ...string) (code int, said string) {
+		t.Helper()
+		master, slave := openPTY(t, 400, 24)
+		_, err := io.WriteString(master, answer)
+		require.NoError(t, err)
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			b, _ := io.ReadAll(master) // a terminal that was closed ends with an error
+			said = string(b)
+		})
+		args := append([]string{"fleet", "hold", "web", "--on", "edge-*", "--reason", "disk"}, more...)
+		code = run(t.Context(), args, slave, slave, slave, time.Now)
+		require.NoError(t, slave.Close())
+		reading.Wait()
+		return code, said
+	}
+	for _, no := range []string{"n\n", "\n", "no\n", "yesterday\n"} {
+		code, said := hold(no)
+		require.Equal(t, 1, code, said)
+		require.Contains(t, said, "nothing was done")
+		require.Equal(t, 1, strings.Count(said, "Do it? [y/N]"), said)
+		hosts, _, _ := strings.Cut(said, "Do it?")
+		require.Contains(t, hosts, "gitring hold web, on 2 hosts:")
+		require.Contains(t, hosts, "  edge-1 (ssh://edge-1")
+		require.Contains(t, hosts, "  edge-2 (ssh://edge-2")
+		require.Empty(t, asked())
+	}
+	for answer, more := range map[string][]string{"y\n": nil, "": {"--yes"}} {
+		code, said := hold(answer, more...)
+		require.Zero(t, code, said)
+		require.Equal(t, len(more) == 0, strings.Contains(said, "Do it?"), said)
+		require.Len(t, asked(), 2)
+	}
+}
+
 func TestAFleetPlansSyncsAndTellsVersions(t *testing.T) {
 	f := newFarHost(t)
 	asked := f.serve(t, filepath.Join(f.dir, "good"), func(w http.ResponseWriter, r *http.Request) {
