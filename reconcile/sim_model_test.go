@@ -30,6 +30,7 @@ type nature struct {
 	breaks     int           // so many containers of it the engine never starts, and the next ones it does
 	noImage    bool          // the registry says not found
 	rejected   bool          // no node of a swarm has it
+	stops      time.Duration // from its stop signal to its end, on a swarm
 	signer     string        // whose key signed it; "" is nobody's
 	pull       time.Duration // what a pull takes
 	volumes    []string      // its VOLUME instructions

@@ -38,7 +38,9 @@ func newSwarmRun(seed int64) *swarmRun {
 	for _, name := range []string{"a", "b"} {
 		s.data[name], s.knobs[name] = r.Intn(5) == 0, s.randomKnobs()
 		for v := 1; v <= 4; v++ {
-			s.natures[image(name, v)] = s.randomNature()
+			n := s.randomNature()
+			n.stops = max(0, s.span(-50000, 50000)) // more is refused where it writes
+			s.natures[image(name, v)] = n
 		}
 	}
 	at := epoch.Add(time.Second)

@@ -21,12 +21,14 @@ const (
 	nodeSilent = 38 * time.Second // until a node that does not answer counts as down
 	taskDelay  = 5 * time.Second  // between restarts of a task
 	taskFails  = time.Second      // until one fails that cannot run
+	waitsForIt = time.Minute      // until the next task of a slot starts, though the one before still stops
 )
 
 // swarmModel is the whole of it; nil in an engine that is none.
 type swarmModel struct {
 	nodes    []*swarmNode
 	services map[string]*swarmService // by name
+	gone     []*swarmService          // removed, with tasks that still stop
 	files    map[string]ring.ClusterFile
 	index    uint64
 	quorum   bool
@@ -80,9 +82,13 @@ type swarmTask struct {
 	template string
 	node     *swarmNode
 	made     time.Time
-	runs     time.Time // since when the swarm says that it runs: its check passed
-	leaves   bool      // it is to end
-	fresh    bool      // made by the update under way
+	runs     time.Time  // since when the swarm says that it runs: its check passed
+	leaves   bool       // it is to end
+	told     time.Time  // when it was told so
+	stops    time.Time  // and when it has
+	lost     bool       // by its node: what starts in its place is not our act
+	after    *swarmTask // the one that the swarm waits for before it starts this one
+	fresh    bool       // made by the update under way
 	placed   bool
 }
 
@@ -90,8 +96,9 @@ type swarmTask struct {
 type swarmUpdate struct {
 	queue []int
 	busy  map[int]bool
-	next  time.Time // no batch before it
-	ends  time.Time // of the monitor, once nothing is left to do
+	ended map[int]*swarmTask // by slot, the one that it ended last
+	next  time.Time          // no batch before it
+	ends  time.Time          // of the monitor, once nothing is left to do
 }
 
 func newSwarmModel() *swarmModel {
@@ -138,10 +145,7 @@ func (e *engine) applyOnSwarm(a ring.Action) (ring.Done, error) {
 		return e.serve(a, name)
 	case ring.DoServeOff:
 		if s := m.services[name]; s != nil {
-			for _, x := range slices.Clone(s.tasks) {
-				e.endTask(s, x, "removed")
-			}
-			delete(m.services, name)
+			e.removeService(s, "removed")
 		}
 		return ring.Done{}, nil
 	case ring.DoFileOff:
@@ -280,12 +284,29 @@ func (e *engine) clusterSeen() *ring.Cluster {
 	return c
 }
 
+// removeService removes a service, of which tasks may still stop.
+func (e *engine) removeService(s *swarmService, why string) {
+	for _, x := range slices.Clone(s.tasks) {
+		e.endTask(s, x, why)
+	}
+	delete(e.swarm.services, s.Name)
+	e.swarm.gone = append(e.swarm.gone, s)
+}
+
+// all are the services, and those that are gone and whose tasks may still stop.
+func (m *swarmModel) all() (out []*swarmService) {
+	for _, name := range sortedIDs(m.services) {
+		out = append(out, m.services[name])
+	}
+	return append(out, m.gone...)
+}
+
 // tasksSeen are the tasks as the swarm shows them.
 func (e *engine) tasksSeen() (out []ring.Instance) {
-	for _, name := range sortedIDs(e.swarm.services) {
-		for _, x := range e.swarm.services[name].tasks {
+	for _, s := range e.swarm.all() {
+		for _, x := range s.tasks {
 			in := x.Instance
-			in.Commit, in.Started = e.swarm.services[name].spec.commit, time.Time{}
+			in.Commit, in.Started = s.spec.commit, time.Time{}
 			switch {
 			case x.leaves:
 				in.State = ring.StateRemoving
@@ -311,6 +332,11 @@ func (e *engine) makeTask(s *swarmService, slot int, fresh bool) {
 		ID: id, Name: fmt.Sprintf("%s.%d.%s", s.Name, slot, id), App: s.App, Source: s.Source, Service: s.Service, Slot: slot,
 		Version: s.spec.version, Kind: ring.Worker, Image: s.spec.want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Addresses: map[string]string{},
 	}}}
+	e.mounts(ring.Action{Of: s.spec.of, App: s.App, Service: s.Service, Slot: slot, Want: s.spec.want}, x.box)
+	x.shared = s.spec.want.Share
+	if s.u != nil && s.stopsFirst() {
+		x.after = s.u.ended[slot]
+	}
 	s.tasks = append(s.tasks, x)
 	e.boxes[id], e.sorted = x.box, nil
 	e.told("create", "", x.box)
@@ -320,13 +346,19 @@ func (e *engine) makeTask(s *swarmService, slot int, fresh bool) {
 
 // placeTask gives a task to the node that has the fewest, and has it run there.
 func (e *engine) placeTask(s *swarmService, x *swarmTask) {
+	if y := x.after; y != nil && e.boxes[y.ID] == y.box && e.now.Before(y.told.Add(waitsForIt)) {
+		return
+	}
 	load := map[*swarmNode]int{}
 	for _, o := range e.swarm.services {
 		for _, y := range o.tasks {
 			load[y.node]++
 		}
 	}
-	for _, n := range e.swarm.nodes {
+	for i, n := range e.swarm.nodes {
+		if i > 0 && len(x.holds) > 0 {
+			break // what writes is pinned to the first one
+		}
 		if !n.down(e.now) && (x.node == nil || load[n] < load[x.node]) {
 			x.node = n
 		}
@@ -340,19 +372,37 @@ func (e *engine) placeTask(s *swarmService, x *swarmTask) {
 		x.State, x.since = ring.StateRunning, e.now
 		x.starts++
 		e.told("run", "", x.box)
+		e.watchVolumes(s, x)
 	}
 	e.note("%s is placed on %s", x.Name, x.node.name)
-	_ = s
 }
 
 // endTask ends a task for good: by an update, a count, or with its service.
 func (e *engine) endTask(s *swarmService, x *swarmTask, why string) {
 	e.swarm.stopped(s, x, why)
-	if x.placed && !x.node.gone.IsZero() && !x.node.dead {
-		x.leaves = true // nobody can tell that node
+	x.told, x.stops = e.now, e.now.Add(e.nature(x.box).stops)
+	cut := x.placed && !x.node.gone.IsZero() && !x.node.dead // nobody can tell that node
+	if x.leaves = true; cut || x.running() && x.stops.After(e.now) {
 		return
 	}
 	e.dropTask(s, x)
+}
+
+// watchVolumes holds a task that begins to I18: no other one writes what it writes, whichever
+// service it is of, and though it was told to stop. Nobody can tell a node that is cut off.
+func (e *engine) watchVolumes(of *swarmService, x *swarmTask) {
+	if of.handled {
+		return // a hand did not wait
+	}
+	for _, s := range e.swarm.all() {
+		for _, y := range s.tasks {
+			for _, h := range x.holds {
+				if y != x && y.running() && !y.lost && y.node == x.node && slices.Contains(y.holds, h) && !(x.shared && y.shared) && !e.meant(y.box, x.box, h) {
+					e.violate("I18: %s and %s both write %s", y.Name, x.Name, h)
+				}
+			}
+		}
+	}
 }
 
 func (e *engine) dropTask(s *swarmService, x *swarmTask) {
@@ -395,6 +445,11 @@ func (e *engine) swarmStep() bool {
 	if !e.swarm.quorum {
 		return false
 	}
+	for _, s := range e.swarm.gone {
+		if slices.ContainsFunc(s.tasks, func(x *swarmTask) bool { return e.taskStep(s, x) }) {
+			return true
+		}
+	}
 	for _, name := range sortedIDs(e.swarm.services) {
 		s := e.swarm.services[name]
 		for _, x := range s.tasks {
@@ -417,10 +472,10 @@ func (e *engine) taskStep(s *swarmService, x *swarmTask) bool {
 		e.placeTask(s, x)
 		return x.placed
 	case x.node.down(e.now) && !x.leaves: // another one is made elsewhere
-		x.leaves = true
+		x.leaves, x.lost = true, true
 		e.note("%s is on a node that is down", x.Name)
 		return true
-	case x.leaves && x.node.gone.IsZero():
+	case x.leaves && x.node.gone.IsZero() && !(x.running() && e.now.Before(x.stops)):
 		e.dropTask(s, x)
 		return true
 	case x.leaves, !x.node.gone.IsZero():
@@ -515,7 +570,7 @@ func (e *engine) beginUpdate(s *swarmService) bool {
 	if len(queue) == 0 {
 		return false
 	}
-	s.u, s.Began = &swarmUpdate{queue: queue, busy: map[int]bool{}}, e.wall()
+	s.u, s.Began = &swarmUpdate{queue: queue, busy: map[int]bool{}, ended: map[int]*swarmTask{}}, e.wall()
 	if s.Update == "" {
 		s.Update, s.Says = ring.UpdateRunning, "update in progress"
 	}
@@ -568,6 +623,7 @@ func (e *engine) slotUpdate(s *swarmService, slot int) bool {
 	}
 	switch {
 	case s.stopsFirst() && len(old) > 0:
+		s.u.ended[slot] = old[0]
 		e.endTask(s, old[0], "update")
 	case clean == nil && e.now.Before(s.again[slot]):
 		return false
@@ -636,11 +692,13 @@ func (e *engine) swarmMoment(until time.Time) time.Time {
 			at(n.gone.Add(nodeSilent))
 		}
 	}
-	for _, s := range e.swarm.services {
+	for _, s := range e.swarm.all() {
 		for _, t := range s.again {
 			at(t)
 		}
 		for _, x := range s.tasks {
+			at(x.stops)
+			at(x.told.Add(waitsForIt))
 			at(x.made.Add(taskFails))
 			at(x.since.Add(worstCheck))
 		}
@@ -656,7 +714,7 @@ func (e *engine) swarmMoment(until time.Time) time.Time {
 func (e *engine) lose(n *swarmNode, dead bool) {
 	n.gone, n.dead = e.now, dead
 	e.note("node %s is lost, dead %v", n.name, dead)
-	for _, s := range e.swarm.services {
+	for _, s := range e.swarm.all() {
 		s.hurt = e.now
 		for _, x := range s.tasks {
 			if dead && x.node == n && x.running() {
@@ -670,9 +728,11 @@ func (e *engine) lose(n *swarmNode, dead bool) {
 func (e *engine) comeBackNode(n *swarmNode) {
 	e.note("node %s is back", n.name)
 	n.gone = time.Time{}
-	for _, name := range sortedIDs(e.swarm.services) {
-		s := e.swarm.services[name]
+	for _, s := range e.swarm.all() {
 		for _, x := range slices.Clone(s.tasks) {
+			if x.node == n && x.leaves && x.running() { // it hears of that now
+				x.lost, x.stops = true, e.now.Add(e.nature(x.box).stops)
+			}
 			if x.node == n && x.State == ring.StateExited && !x.leaves {
 				e.failTask(s, x, "task: non-zero exit (137)", false)
 			}
@@ -696,9 +756,6 @@ func (e *engine) byHand(s *swarmService, how string) {
 			s.Update, s.handled = rollbackBegan, true
 		}
 	case "remove":
-		for _, x := range slices.Clone(s.tasks) {
-			e.endTask(s, x, "removed by hand")
-		}
-		delete(e.swarm.services, s.Name)
+		e.removeService(s, "removed by hand")
 	}
 }

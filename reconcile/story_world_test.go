@@ -438,6 +438,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.noImage = true
 	case strings.HasPrefix(text, "ready after "):
 		n.readyAfter = at(2)
+	case strings.HasPrefix(text, "stops in "): // stops in 40s, on a swarm
+		n.stops = at(2)
 	case strings.HasPrefix(text, "not ready from "): // not ready from 3s to 5s
 		n.dips = append(n.dips, span{from: at(3), to: at(5)})
 	case strings.HasPrefix(text, "breaks "): // breaks 2 containers

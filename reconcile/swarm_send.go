@@ -138,6 +138,9 @@ func (t *decider) sendSpec(v *service, why string) bool {
 		v.missing = t.unmadeReason(v.of, v.target)
 		return false
 	}
+	if v.missing = t.stopsStill(v); v.missing != "" {
+		return false
+	}
 	if v.missing = t.unverifiedReason(v.of, v.target); v.missing != "" {
 		return false
 	}
@@ -156,4 +159,28 @@ func (t *decider) sendSpec(v *service, why string) bool {
 		a.Condemned = v.want.Version
 	}
 	return t.addStep(a)
+}
+
+// stopsStill is why the target, which writes what outlives it, may not be sent yet: an instance
+// still stops, and may write until it ended. Swarm waits only for the one that it ends now.
+func (t *Pass) stopsStill(v *service) string {
+	if firstData(v.of, v.target) == "" {
+		return ""
+	}
+	for _, in := range v.instances {
+		if in.State == ring.StateRemoving {
+			return say("waits for %s on node %s to end: it may write %s", in.Name, in.Node, firstData(v.of, v.target))
+		}
+	}
+	return ""
+}
+
+// firstData is the first of what a service alone may write, ports left out: of those the engines
+// take care. It is "" for a service of which several may run at once.
+func firstData(app *ring.App, s *ring.Service) string {
+	all := exclusiveWrites(s.Share, writesOf(app, s))
+	if i := slices.IndexFunc(all, func(what string) bool { return !isPort(what) }); i >= 0 {
+		return all[i]
+	}
+	return ""
 }
