@@ -38,6 +38,8 @@ type contentStore struct {
 	planned func() []ring.App
 	// written are where contents with values were written last, by hash.
 	written sync.Map
+	// emptied is since when a folder with values is another one, by hash.
+	emptied sync.Map
 
 	// A removal never runs beside a write, or what was just written could go:
 	// mu is held over all of either, and guards offered.
@@ -81,6 +83,7 @@ func (s *contentStore) writeOne(ctx context.Context, c ring.Content) error {
 	}
 	p := s.places.of(c)
 	if s.places.list != nil && fromCommit(c) {
+		s.noteEmptied(c.Hash, p)
 		if err := s.places.list.add(c, p == s.places.disk); err != nil {
 			return err
 		}

@@ -181,6 +181,7 @@ func (d *Daemon) placeSecrets(ctx context.Context) error {
 	if err := s.places.begin(); err != nil {
 		return err
 	}
+	s.places.each(func(c ring.Content, at store.Place) { s.noteEmptied(c.Hash, at) })
 	if err := s.places.place(ctx, func(c ring.Content) ring.Content { return openedContent(c, s.open) }); err != nil {
 		d.log.Warn("could not place every file with a secret", "err", err) // its service is told of by its app
 	}

@@ -20,6 +20,7 @@
 //	provided       what apps get of them, and what is kept
 //	content        files that containers mount
 //	placed         those with secrets in them
+//	emptied        and what a hand took away of them
 //	memory_linux   whether a folder is in memory
 //	memory_other   which only Linux tells
 //	whose          what belongs to which app

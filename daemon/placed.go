@@ -120,6 +120,14 @@ func (l *placedList) inMemory(hash string) bool {
 	return ok && !c.Disk
 }
 
+// isPlaced reports whether a content of the list lies in its place, on the disk or not.
+func (l *placedList) isPlaced(hash string, onDisk bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ok := l.all[hash]
+	return ok && !c.Spare && c.Disk == onDisk
+}
+
 // spare has contents placed no more that are not kept. They stay in the list.
 func (l *placedList) spare(kept func(hash string) bool) error {
 	l.mu.Lock()
@@ -407,20 +415,23 @@ func fromCommit(c ring.Content) bool {
 	return false
 }
 
-// place writes what the list has in memory, and is missing there.
-func (p places) place(ctx context.Context, opened func(ring.Content) ring.Content) error {
-	var all []error
+// each calls do for each content that is placed, and where.
+func (p places) each(do func(c ring.Content, at store.Place)) {
 	for _, onDisk := range []bool{false, true} {
 		at := p.memory
 		if onDisk || at == (store.Place{}) {
 			at = p.disk
 		}
 		for _, c := range p.list.contents(onDisk) {
-			if err := at.Write(ctx, opened(c)); err != nil {
-				all = append(all, err)
-			}
+			do(c, at)
 		}
 	}
+}
+
+// place writes what the list has in memory, and is missing there.
+func (p places) place(ctx context.Context, opened func(ring.Content) ring.Content) error {
+	var all []error
+	p.each(func(c ring.Content, at store.Place) { all = append(all, at.Write(ctx, opened(c))) })
 	return errors.Join(all...)
 }
 

@@ -753,6 +753,57 @@ func TestAfterARebootTheFilesAreThereBeforeTheEngineStarts(t *testing.T) {
 	}
 }
 
+// What mounts a folder has lost what was in it, once that is another folder. What mounts a file
+// by itself has it still, and so has what was started since.
+func TestWhatMountsAFolderThatWasEmptiedHasLostIt(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	tree := func(value string) fstest.MapFS {
+		return fstest.MapFS{
+			"shop/compose.yaml": file(`services:
+  folder: {image: 'web:1', pull_policy: never, volumes: ['./conf:/conf:ro']}
+  file: {image: 'web:1', pull_policy: never, secrets: [tls]}
+  clear: {image: 'web:1', pull_policy: never, volumes: ['./clear:/conf:ro']}
+secrets: {tls: {file: tls.enc}}
+`),
+			"shop/tls.enc":         sealedFile(encrypt(t, secrets.Binary, value, keys.recipient)),
+			"shop/conf/b.enc.json": sealedFile(encrypt(t, secrets.JSON, `{"a": "`+value+`"}`, keys.recipient)),
+			"shop/clear/a.conf":    file("plain"),
+		}
+	}
+	w := reconcile.World{Facts: ring.Facts{Apps: map[string]ring.InForce{}}}
+	for _, service := range []string{"folder", "file", "clear"} {
+		w.Seen.Instances = append(w.Seen.Instances, ring.Instance{App: "shop", Service: service, Slot: 1, State: ring.StateRunning, Started: time.Now().Add(-time.Minute)})
+	}
+	inForce := func(sha ring.SHA, value string) {
+		app := h.app(h.look(sha, tree(value)), "shop")
+		w.Facts.Apps["shop"] = ring.InForce{App: *app}
+		require.NoError(t, h.d.store.Record(t.Context(), []ring.Fact{ring.InForce{App: *app}}, nil))
+		h.d.contentStore.taken("prod")
+	}
+	inForce(older, canary+"1")
+	inForce(nextSHA, canary+"2")
+	require.NoError(t, h.d.contentStore.mend(t.Context(), "prod", nil))
+	require.Empty(t, h.d.contentStore.haveLost(&w), "nobody emptied anything")
+	for name, again := range map[string]func() error{
+		"a look":   func() error { return h.d.contentStore.mend(t.Context(), "prod", nil) },
+		"a start":  func() error { return h.d.placeSecrets(t.Context()) },
+		"a commit": func() error { h.look(nextSHA, tree(canary+"2")); return nil },
+	} {
+		require.NoError(t, os.RemoveAll(secretsOnDisk(h.d.cfg.State)))
+		require.NoError(t, again())
+		require.Equal(t, []ring.ServiceID{"shop/folder"}, h.d.contentStore.haveLost(&w), name)
+		h.d.contentStore.emptied.Clear()
+	}
+	require.NoError(t, os.RemoveAll(secretsOnDisk(h.d.cfg.State)))
+	require.NoError(t, h.d.contentStore.mend(t.Context(), "prod", nil))
+	for i := range w.Seen.Instances {
+		w.Seen.Instances[i].Started = time.Now().Add(time.Minute)
+	}
+	require.Empty(t, h.d.contentStore.haveLost(&w), "it was started since")
+	require.NoError(t, h.d.rollWhatLost(t.Context()))
+}
+
 func TestSecretsArePlacedAsTheDaemonsUserOnly(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("gives a folder to another user")

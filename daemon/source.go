@@ -332,6 +332,7 @@ func (f *follower) mend(ctx context.Context, v HostValues) {
 	err := f.d.contentStore.mend(ctx, f.cfg.Name, func(ctx context.Context, sha ring.SHA) (contents, error) {
 		return f.contentsAt(ctx, sha, v)
 	})
+	err = errors.Join(err, f.d.rollWhatLost(ctx))
 	says := ""
 	if err != nil {
 		says = err.Error()

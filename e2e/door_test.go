@@ -105,7 +105,7 @@ func TestAFloodAtTheDoorCostsLittleAndDelaysNothing(t *testing.T) {
 	h.deployed("One", files{app + "/compose.yaml": h.compose(app, obj{"web": web("1", replicas(3))})})
 	settled(h)
 	h.forgetPeak()
-	before := h.peak()
+	before, looked := h.peak(), h.looks()
 	ctx, end := context.WithCancel(t.Context())
 	var flood sync.WaitGroup
 	var came atomic.Int64
@@ -187,11 +187,38 @@ func TestAFloodAtTheDoorCostsLittleAndDelaysNothing(t *testing.T) {
 	h.until("the flood is over", func() bool { return came.Load() >= 10_000 })
 	end()
 	flood.Wait()
-	took := h.peak() - before
+	took, now := h.peak()-before, h.looks()
+	now.looks -= looked.looks
 	t.Logf("%d connections; %d KiB at most more than the %d before; a valid token came in %d times and was kept out %d times", came.Load(), took, before, in.Load(), out.Load())
+	t.Logf("%d looks of %.3f s on average, after %d of %.3f s", now.looks, (now.took-looked.took)/float64(now.looks), looked.looks, looked.took/float64(looked.looks))
+	require.Greater(t, now.looks, 2, "it looks on: a rollout of three takes a look for each")
 	require.Less(t, took, 32<<10)
 	require.Positive(t, in.Load())
 	require.Zero(t, out.Load())
+}
+
+// looked is how many looks at the engine the daemon made, and how many seconds all of them took.
+type looked struct {
+	looks int
+	took  float64
+}
+
+func (h *host) looks() (l looked) {
+	h.t.Helper()
+	out, err := h.command("metrics").Output()
+	require.NoError(h.t, err)
+	for line := range strings.Lines(string(out)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch name {
+		case "gitring_look_duration_seconds_count":
+			l.looks, err = strconv.Atoi(value)
+		case "gitring_look_duration_seconds_sum":
+			l.took, err = strconv.ParseFloat(value, 64)
+		}
+		require.NoError(h.t, err)
+	}
+	require.Positive(h.t, l.looks)
+	return l
 }
 
 // cpu is what the daemon used since its start.

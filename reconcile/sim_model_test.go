@@ -375,9 +375,15 @@ func (e *engine) reboot() {
 		}
 	}
 	for _, id := range e.each() {
-		if b := e.boxes[id]; b.State == ring.StateExited && (b.Policy == "always" || b.Policy == "unless-stopped" && b.starts > 0) && !b.broken && e.canJoin(b) {
-			e.run(b)
+		b := e.boxes[id]
+		if b.State != ring.StateExited || b.Policy != "always" && (b.Policy != "unless-stopped" || b.starts == 0) || b.broken || !e.canJoin(b) {
+			continue
 		}
+		if b.hiccup { // it is not tried again
+			b.hiccup = false
+			continue
+		}
+		e.run(b)
 	}
 }
 

@@ -353,12 +353,46 @@ func TestTheEngineIsNotSentToALinkLocalAddressByAName(t *testing.T) {
 			require.ErrorContains(t, err, "leads to the link-local address", host)
 		}
 	}
+	// Each request asks anew where the name leads: what was fine when it was resolved is not
+	// when it is pulled.
+	fine := resolving("fine.example/a:1")
+	_, err := f.Do(t.Context(), fine)
+	require.NotContains(t, fmt.Sprint(err), "link-local")
+	leads["fine.example"] = "169.254.169.254"
+	for range 3 {
+		_, err = f.Do(t.Context(), pulling1("fine.example/a:1@sha256:"+strings.Repeat("a", 64)))
+		require.ErrorContains(t, err, "leads to the link-local address")
+	}
+	leads["fine.example"] = "203.0.113.1"
 	for _, host := range []string{"fine.example", "unknown.example"} {
 		_, err := f.Do(t.Context(), pulling1(host+"/a:1@sha256:"+strings.Repeat("a", 64)))
 		if err != nil {
 			require.NotContains(t, err.Error(), "link-local")
 		}
 	}
+}
+
+// The digest of a pin is that of the index. So an image that this host had is another digest
+// within an index that is new: nothing that was said of the old one, by a signature or by
+// having run here, is taken for the new one.
+func TestEngineAnOldImageInANewIndexIsAnotherDigest(t *testing.T) {
+	t.Parallel()
+	r, reg := realRig(t), newRegistry(t, "127.0.0.1", false, false)
+	resolved := func(text string, archs ...string) ring.Pin {
+		t.Helper()
+		digest := reg.index("1", text, archs...)
+		pin := r.Must(t, resolving(reg.name("1"))).Pin
+		require.Equal(t, reg.name("1")+"@"+digest, pin.Image)
+		return pin
+	}
+	old := resolved("old", goruntime.GOARCH)
+	was := r.Must(t, pulling1(old.Image)).Image
+	fresh := resolved("new", goruntime.GOARCH)
+	require.NotEqual(t, was.ID, r.Must(t, pulling1(fresh.Image)).Image.ID)
+	again := resolved("old", goruntime.GOARCH, another())
+	require.Equal(t, was.ID, r.Must(t, pulling1(again.Image)).Image.ID, "the same image")
+	require.NotEqual(t, old.Digest(), again.Digest(), "by another digest")
+	require.Equal(t, old, resolved("old", goruntime.GOARCH), "and the old index is the old digest: it waits for a person")
 }
 
 // A registry that answers other bytes for a digest, now and then and while many ask, has no
