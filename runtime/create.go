@@ -219,7 +219,8 @@ func (d *Docker) createOrAdopt(ctx context.Context, e engine, a ring.Action, p p
 		return "", "", err
 	}
 	if o.payload(p); o.err != nil {
-		return "", "", &ring.EngineError{Cause: ring.CauseConfig, Err: fmt.Errorf("%s: %w", cannot, o.err)}
+		return "", "", ofHost(a, ring.CauseConfig, fmt.Sprintf("%s: %v", cannot, o.err),
+			"bring back the key or the value, or push what this host can open")
 	}
 	if err := mounts.mayMount(); err != nil { // prepare took its time
 		return "", "", err

@@ -1,9 +1,13 @@
 package runtime
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // Each text has the value as some program repeats it, written out by hand.
@@ -23,4 +27,20 @@ func TestAValueIsStruckOutInEachFormThatProgramsRepeatIt(t *testing.T) {
 	} {
 		require.Equal(t, want, o.redact(text))
 	}
+}
+
+// What nothing opens on this host is no fault of a version: it is told as what the host lacks,
+// by its name, and nothing is made.
+func TestWhatNothingOpensIsToldAndNothingIsMade(t *testing.T) {
+	r := fakeRig(t)
+	r.Docker.opts.Open = func(s ring.Sealed) (string, error) {
+		return "", errors.New("cannot open " + s.Name + ": it is for another key")
+	}
+	e := r.MustFail(t, r.CreateAction(func(s *ring.Service) {
+		s.Spec.Environment = map[string]string{"PW": ring.Sealed{From: ring.FromSOPS, App: r.App, File: "db.enc.env", Name: "PASSWORD", MAC: strings.Repeat("a", 32)}.String()}
+	}))
+	require.ErrorContains(t, e, "cannot open PASSWORD: it is for another key")
+	require.NotNil(t, e.Refusal)
+	require.False(t, e.Permanent, "it is tried again")
+	require.Empty(t, r.Seen(t).Instances)
 }
