@@ -79,6 +79,9 @@ func (a *appReader) useOf(chain []string, at place, s ring.Sealed) {
 		a.secretPlace(at, strings.Join(chain, "."), s)
 		return
 	}
+	if key := strings.TrimSuffix(strings.Join(chain, "."), ".*"); a.settings.Swarm && inClusterSpec(chain) {
+		a.faults.add(ring.Unsupported, at, "write it out, or leave it out: a swarm takes no secret there", "%s has %s of the host: every manager could read it", key, s.Name)
+	}
 	u := openUse{name: s.Name, key: chain[0]}
 	if chain[0] == "services" && len(chain) > 2 {
 		u.service, u.key = chain[1], chain[2]

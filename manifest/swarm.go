@@ -21,6 +21,18 @@ func (b *builderOf) noteOff(says string, args ...any) {
 	}
 }
 
+// inClusterSpec are keys of which a value of the host would stand as it is in what every manager
+// can read: labels of services, and options of drivers.
+func inClusterSpec(chain []string) bool {
+	switch chain[0] {
+	case "services":
+		return len(chain) > 3 && (chain[2] == "deploy" && chain[3] == "labels" || chain[2] == "networks" && slices.Contains(chain, "driver_opts"))
+	case "volumes", "networks":
+		return len(chain) > 2 && (chain[2] == "driver_opts" || chain[2] == "labels" || chain[2] == "ipam")
+	}
+	return false
+}
+
 // onSwarm says what a swarm is told of a service besides what its tasks run. What it cannot
 // carry is refused where all of the service is known: runtime.NotBySwarm.
 func (b *builderOf) onSwarm(c types.ServiceConfig, s *ring.Service) {
@@ -51,6 +63,9 @@ func (b *builderOf) onSwarm(c types.ServiceConfig, s *ring.Service) {
 	}
 	b.filesOfSwarm(s)
 	b.checkOfNodes(s)
+	if s.Spec.Healthcheck == nil {
+		b.note("%s: without a healthcheck, here or of the image, Swarm ends the old task as soon as the new process runs", s.Name)
+	}
 }
 
 // What a swarm keeps of a service's files: each a config or secret, in the log of every manager.

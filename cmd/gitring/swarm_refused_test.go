@@ -66,6 +66,10 @@ func TestWhatASwarmHasNoPlaceForIsRefusedByNameAndLine(t *testing.T) {
 		{"an image that is never pulled", "pull_policy: never", "", ring.Unsupported, 3, "registry"},
 		{"a job", "restart: \"no\"", "", ring.Unsupported, 2, "job"},
 		{"a value in the environment", "environment: {PASSWORD: \"${PASSWORD}\"}", "", ring.Unsupported, 4, "every manager could read it"},
+		{"a value in a label of the service", "deploy: {labels: {auth: \"${PASSWORD}\"}}", "", ring.Unsupported, 4, "services.web.deploy.labels.auth has PASSWORD of the host"},
+		{"a value in an option of a volume", "environment: {A: b}", "volumes: {data: {driver_opts: {o: \"addr=nas,password=${PASSWORD}\"}}}", ring.Unsupported, 5, "volumes.data.driver_opts.o has PASSWORD of the host"},
+		{"a value in an option of a network", "environment: {A: b}", "networks: {back: {driver_opts: {key: \"${PASSWORD}\"}}}", ring.Unsupported, 5, "networks.back.driver_opts.key has PASSWORD of the host"},
+		{"a value in a list of labels", "deploy: {labels: [\"auth=${PASSWORD}\"]}", "", ring.Unsupported, 4, "services.web.deploy.labels has PASSWORD of the host"},
 		{"a file that is too large", "volumes: [\"./large:/large:ro\"]", "", ring.TooLarge, 4, "500 KiB"},
 		{"too many files", "volumes: [\"./many:/many:ro\"]", "", ring.TooLarge, 4, "more than 100 files"},
 	} {
@@ -123,6 +127,7 @@ func TestThePlanSaysWhatASwarmReadsAndKeeps(t *testing.T) {
 	require.Contains(t, notes, "network open: what goes from node to node is not encrypted")
 	require.Contains(t, notes, "network default: what goes from node to node is not encrypted")
 	require.NotContains(t, notes, "network closed")
+	require.Contains(t, notes, "web: without a healthcheck, here or of the image, Swarm ends the old task")
 	require.Len(t, plan.Apps[0].Powers, 1)
 	require.Contains(t, plan.Apps[0].Powers[0], "secrets of web lie in the log of every manager, encrypted")
 	require.Contains(t, plan.Apps[0].Powers[0], "autolock")
