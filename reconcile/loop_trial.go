@@ -61,7 +61,7 @@ func WouldDo(actions []ring.Action, seen ring.Seen) (out []ring.TrialStep) {
 // endsSomething reports whether what runs does not run on as it is after a step.
 func endsSomething(k ring.ActionKind) bool {
 	switch k {
-	case ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoReload, ring.DoUpdate, ring.DoRename:
+	case ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoReload, ring.DoUpdate, ring.DoRename, ring.DoServe, ring.DoServeOff:
 		return true
 	}
 	return false
