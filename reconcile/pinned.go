@@ -57,7 +57,7 @@ func movedPin(app, before *ring.App) (h, old *pinned) {
 // nodeOf is a pin without what may be written in several ways.
 func nodeOf(pin string) string {
 	by, node, _ := strings.Cut(pin, "==")
-	return strings.ToLower(strings.TrimSpace(by)) + "==" + strings.TrimSpace(node)
+	return strings.ToLower(strings.TrimSpace(by) + "==" + strings.TrimSpace(node)) // as Swarm compares them
 }
 
 func nodeSays(h, old *pinned) string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/swarm"
 	"github.com/stretchr/testify/require"
 )
 
@@ -162,6 +163,27 @@ func TestAnOldLeaseIsOldByEitherClock(t *testing.T) {
 	require.Equal(t, leaseFollow, l.see(3, false, instant{}))
 	require.Equal(t, leaseFollow, l.see(3, false, instant{up: 44 * time.Second, wall: time.Hour}), "a clock set forward ends no wait")
 	require.Equal(t, leaseWrite, l.see(3, false, instant{up: 45 * time.Second}))
+}
+
+// oneConfig is a manager with one config, which may not be changed: a call would panic.
+type oneConfig struct {
+	manager
+	is *swarm.Config
+}
+
+func (o oneConfig) ConfigInspectWithRaw(context.Context, string) (swarm.Config, []byte, error) {
+	return *o.is, nil, nil
+}
+
+// What a person named like the lease is theirs: it is not written over, and nobody is told to
+// remove it.
+func TestAConfigThatOnlyHasTheNameOfTheLeaseStays(t *testing.T) {
+	is := swarm.Config{ID: "c1", Spec: swarm.ConfigSpec{Annotations: swarm.Annotations{Name: "gitring.prod.lease", Labels: map[string]string{"team": "x"}}}}
+	_, err := newSwarmLease("prod", LeaseOptions{ID: "a", Key: "k"}).renew(t.Context(), oneConfig{is: &is})
+	var unfit *UnfitError
+	require.ErrorAs(t, err, &unfit)
+	require.Contains(t, unfit.Says, "gitring did not make it")
+	require.NotContains(t, unfit.Hint, "rm")
 }
 
 // silent is a manager of which no method may be called: each would panic.

@@ -245,14 +245,14 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 	if was == nil {
 		made, err := m.ServiceCreate(ctx, spec, swarm.ServiceCreateOptions{EncodedRegistryAuth: auth})
 		if err != nil {
-			return ring.Done{}, faultOf(a, cannot, ring.CauseCreate, err)
+			return ring.Done{}, serveFault(a, cannot, err)
 		}
 		return ring.Done{Instance: made.ID, Told: made.Warnings}, nil
 	}
 	spec.TaskTemplate.ForceUpdate = was.Spec.TaskTemplate.ForceUpdate // another number has tasks made anew
 	sent, err := m.ServiceUpdate(ctx, was.ID, was.Version, spec, swarm.ServiceUpdateOptions{EncodedRegistryAuth: auth, RegistryAuthFrom: swarm.RegistryAuthFromSpec})
 	if err != nil {
-		return ring.Done{}, faultOf(a, cannot, ring.CauseCreate, err)
+		return ring.Done{}, serveFault(a, cannot, err)
 	}
 	return ring.Done{Instance: was.ID, Told: sent.Warnings}, nil
 }
@@ -429,6 +429,9 @@ func (s *Swarm) serveOff(ctx context.Context, m manager, a ring.Action) (ring.Do
 	}
 	if was == nil {
 		return ring.Done{Note: "already gone"}, nil
+	}
+	if was.Version.Index != a.Index {
+		return ring.Done{}, &ring.EngineError{Err: fmt.Errorf("cannot remove service %s: it is another one than was looked at", name)}
 	}
 	if err := m.ServiceRemove(ctx, was.ID); err != nil && !cerrdefs.IsNotFound(err) {
 		return ring.Done{}, fault("cannot remove service "+name, "", err)

@@ -424,7 +424,7 @@ func swarmStories() []swarmStory {
 			r.must(t, a)
 			off := ring.Action{Kind: ring.DoFileOff, App: r.app, Name: r.look(t).Cluster.Files[0].Name}
 			require.True(t, r.must(t, off).InUse)
-			a.Kind = ring.DoServeOff
+			a.Kind, a.Index = ring.DoServeOff, r.service(t).Index
 			r.must(t, a)
 			require.False(t, r.must(t, off).InUse)
 			require.Empty(t, r.look(t).Cluster.Files)
@@ -598,7 +598,7 @@ func swarmStories() []swarmStory {
 		{"a removed service is gone with its tasks", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
-			a.Kind = ring.DoServeOff
+			a.Kind, a.Index = ring.DoServeOff, r.service(t).Index
 			r.must(t, a)
 			seen := r.look(t)
 			require.Empty(t, seen.Cluster.Services)
@@ -623,7 +623,7 @@ func swarmStories() []swarmStory {
 			require.Equal(t, []string{r.app, "default", n.Definition()}, []string{nets[i].App, nets[i].Key, nets[i].Definition})
 			off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: r.app + "_default"}
 			require.True(t, r.must(t, off).InUse)
-			a.Kind = ring.DoServeOff
+			a.Kind, a.Index = ring.DoServeOff, r.service(t).Index
 			r.must(t, a)
 			require.Eventually(t, func() bool { return !r.must(t, off).InUse }, time.Minute, 100*time.Millisecond)
 			require.Equal(t, "already gone", r.must(t, off).Note)
@@ -646,7 +646,7 @@ func swarmStories() []swarmStory {
 			v, err := r.c.VolumeInspect(t.Context(), r.app+"_data")
 			require.NoError(t, err)
 			require.Equal(t, r.app, v.Labels["gitring.app"])
-			a.Kind = ring.DoServeOff
+			a.Kind, a.Index = ring.DoServeOff, r.service(t).Index
 			r.must(t, a)
 			list, err := r.c.VolumeList(t.Context(), volume.ListOptions{})
 			require.NoError(t, err)

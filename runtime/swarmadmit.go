@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/swarm"
@@ -25,7 +26,11 @@ func (s *Swarm) admit(ctx context.Context, m manager, a ring.Action) (ring.Done,
 	if err != nil {
 		return ring.Done{}, swarmFault("cannot list networks of the swarm", err)
 	}
-	all := admitOnSwarm(s.docker.opts.Host, a, services, networks)
+	nodes, err := m.NodeList(ctx, swarm.NodeListOptions{})
+	if err != nil {
+		return ring.Done{}, swarmFault("cannot list nodes of the swarm", err)
+	}
+	all := append(admitOnSwarm(s.docker.opts.Host, a, services, networks), pinsOnSwarm(a, nodes)...)
 	if len(all) == 0 {
 		return ring.Done{}, nil
 	}
@@ -81,4 +86,35 @@ func networkOnSwarm(cluster string, a ring.Action, n networkUse, networks []netw
 		spanning[i].Attachable = true // which only containers need
 	}
 	return beside{host: cluster, networks: spanning}.network(a, n)
+}
+
+// pinsOnSwarm refuses services that write and are pinned to no node that there is, or by a name
+// that two nodes have: on each of them is another volume.
+func pinsOnSwarm(a ring.Action, nodes []swarm.Node) (all []*ring.Refusal) {
+	for i := range a.Of.Services {
+		s := &a.Of.Services[i]
+		by, want, _ := strings.Cut(s.Spec.PinnedTo(), "==")
+		want = strings.TrimSpace(want)
+		if want == "" || !slices.ContainsFunc(a.Of.Mounts(s), ring.Mount.Outlives) {
+			continue
+		}
+		var fit, there []string
+		for _, n := range nodes {
+			name := n.Description.Hostname
+			there = append(there, n.ID+" ("+name+")")
+			if byID := strings.EqualFold(strings.TrimSpace(by), "node.id"); byID && strings.EqualFold(n.ID, want) || !byID && strings.EqualFold(name, want) {
+				fit = append(fit, n.ID)
+			}
+		}
+		slices.Sort(fit)
+		slices.Sort(there)
+		at := s.Place("deploy.placement.constraints")
+		switch says := fmt.Sprintf("services.%s writes a volume and is pinned to %s", s.Name, s.Spec.PinnedTo()); {
+		case len(fit) == 0:
+			all = append(all, no(a, ring.VolumeNotPinned, &at, says+", which no node of the swarm is", "name one of "+strings.Join(there, ", ")))
+		case len(fit) > 1:
+			all = append(all, no(a, ring.VolumeNotPinned, &at, fmt.Sprintf("%s, a name of %d nodes", says, len(fit)), "pin it by node.id, to one of "+strings.Join(fit, ", ")))
+		}
+	}
+	return all
 }

@@ -63,3 +63,33 @@ func TestAnAppIsAdmittedBesideWhatIsOnTheSwarm(t *testing.T) {
 		})
 	}
 }
+
+// A name that no node has, or two, says not where the data is.
+func TestAPinNamesOneNodeThatThereIs(t *testing.T) {
+	node := func(id, name string) swarm.Node {
+		return swarm.Node{ID: id, Description: swarm.NodeDescription{Hostname: name}}
+	}
+	nodes := []swarm.Node{node("n2", "twin"), node("n1", "edge-1"), node("n3", "twin")}
+	for pin, want := range map[string]struct{ says, hint string }{
+		"node.hostname == edge-1": {},
+		"node.hostname==EDGE-1":   {},
+		"node.id==n3":             {},
+		"node.id==n9":             {"which no node of the swarm is", "n1 (edge-1), n2 (twin), n3 (twin)"},
+		"node.hostname==edge-2":   {"which no node of the swarm is", "n1 (edge-1), n2 (twin), n3 (twin)"},
+		"node.hostname==twin":     {"a name of 2 nodes", "pin it by node.id, to one of n2, n3"},
+	} {
+		a := swarmAction()
+		a.Want.Spec.Cluster.Constraints = []string{pin}
+		all := pinsOnSwarm(a, nodes)
+		if want.says == "" {
+			require.Empty(t, all, pin)
+			continue
+		}
+		require.Len(t, all, 1, pin)
+		require.Equal(t, ring.VolumeNotPinned, all[0].Code)
+		require.Contains(t, all[0].Says, want.says)
+		require.Contains(t, all[0].Hint, want.hint)
+		a.Want.Spec.Mounts = nil
+		require.Empty(t, pinsOnSwarm(a, nodes), "it writes nothing, and waits for its node")
+	}
+}

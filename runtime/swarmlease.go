@@ -106,6 +106,12 @@ func (l *swarmLease) find(ctx context.Context, m manager) (swarm.Config, error) 
 	case was.Spec.Name != l.name: // found by an ID that begins so
 		return swarm.Config{}, nil
 	}
+	if was.Spec.Labels[labelLeaseID] == "" { // a person's own
+		return swarm.Config{}, &ring.EngineError{Permanent: true, Err: &UnfitError{
+			Says: fmt.Sprintf("cannot act for this cluster: a config %s is on the swarm, and gitring did not make it", l.name),
+			Hint: "give the cluster another name in engine.cluster, or the config another one",
+		}}
+	}
 	if has := was.Spec.Labels[labelLeaseKey]; has != l.opts.Key {
 		return swarm.Config{}, &ring.EngineError{Permanent: true, Err: &UnfitError{
 			Says: fmt.Sprintf("cannot act for this cluster: manager %s has another cluster key", was.Spec.Labels[labelLeaseManager]),

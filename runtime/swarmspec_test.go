@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/swarm"
 	"github.com/stretchr/testify/require"
 
@@ -488,6 +490,39 @@ func TestAVerdictIsALabelOfTheServiceAlone(t *testing.T) {
 	seen := seenService(&swarm.Service{Spec: is}, nil, nil, nil)
 	require.Equal(t, ring.Version("1:ab"), seen.Condemned)
 	require.False(t, seen.Changed(), "what was sent is what is there")
+}
+
+// Whoever has the port may go, so the version is tried again and not condemned.
+func TestAPortThatAServiceOfTheSwarmHasIsTriedAgain(t *testing.T) {
+	err := fmt.Errorf("Error response from daemon: rpc error: code = InvalidArgument desc = port '8080' is already in use by service 'edge_web' (k3j) as an ingress port: %w", cerrdefs.ErrInvalidArgument)
+	e := serveFault(swarmAction(), "cannot send service shop_web", err)
+	require.False(t, e.Permanent)
+	require.NotNil(t, e.Refusal)
+	require.Equal(t, ring.Conflict, e.Refusal.Code)
+	require.Equal(t, "port 8080 of the swarm is taken by service edge_web", e.Refusal.Says)
+	require.Contains(t, e.Refusal.Hint, "docker service rm edge_web")
+	require.Equal(t, askAgain, e.Wait)
+	require.True(t, serveFault(swarmAction(), "cannot", fmt.Errorf("name must be valid: %w", cerrdefs.ErrInvalidArgument)).Permanent, "any other is the version's")
+}
+
+// oneService is a manager with one service, which may not be changed: a call would panic.
+type oneService struct {
+	manager
+	is swarm.Service
+}
+
+func (o oneService) ServiceInspectWithRaw(context.Context, string, swarm.ServiceInspectOptions) (swarm.Service, []byte, error) {
+	return o.is, nil, nil
+}
+
+// A service that somebody changed meanwhile is looked at again, and not removed.
+func TestAServiceIsRemovedAsItWasLookedAt(t *testing.T) {
+	s := &Swarm{docker: &Docker{opts: Options{Host: "prod"}}}
+	m := oneService{is: swarm.Service{Meta: swarm.Meta{Version: swarm.Version{Index: 8}}, Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{
+		Name: "shop_web", Labels: map[string]string{labelHost: "prod", labelApp: "shop", labelService: "web"},
+	}}}}
+	_, err := s.serveOff(t.Context(), m, ring.Action{Kind: ring.DoServeOff, App: "shop", Service: "web", Index: 7})
+	require.ErrorContains(t, err, "it is another one than was looked at")
 }
 
 // What an image declares is known when it was looked at: right before its service is sent. A call

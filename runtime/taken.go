@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,20 @@ func publishes(c container.Summary, p ring.Port) bool {
 		return has.PublicPort != 0 && p.Clashes(ring.Port{HostIP: has.IP, HostPort: strconv.Itoa(int(has.PublicPort)), Protocol: has.Type})
 	})
 }
+
+// serveFault is faultOf a spec that the swarm did not take. A port of the swarm that another service
+// has is no fault of the version: that one may go at any time.
+func serveFault(a ring.Action, cannot string, err error) *ring.EngineError {
+	said := swarmPort.FindStringSubmatch(err.Error())
+	if said == nil || away(err) {
+		return faultOf(a, cannot, ring.CauseCreate, err)
+	}
+	return ofHost(a, ring.CauseCreate, fmt.Sprintf("port %s of the swarm is taken by service %s", said[1], said[2]),
+		fmt.Sprintf("docker service rm %s, or publish another port; gitring tries again by itself", said[2]))
+}
+
+// swarmPort is what Swarm says of it, whether the port is of its mesh or of a node.
+var swarmPort = regexp.MustCompile(`port '(\d+)' is already in use by service '([^']+)'`)
 
 // namesPort reports whether a text has ":port", and no further digit.
 func namesPort(text, port string) bool {
