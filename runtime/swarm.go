@@ -55,7 +55,12 @@ func DialSwarm(ctx context.Context, o Options) (*Swarm, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Swarm{d, newSwarmLease(o.Host, o.Lease)}
+	return swarmOver(ctx, d)
+}
+
+// swarmOver is the swarm that an engine is a manager of.
+func swarmOver(ctx context.Context, d *Docker) (*Swarm, error) {
+	s := &Swarm{d, newSwarmLease(d.opts.Host, d.opts.Lease)}
 	m, err := s.ready(ctx)
 	if err == nil && s.lease != nil {
 		_, err = s.lease.find(ctx, m)

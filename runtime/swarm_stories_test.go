@@ -27,16 +27,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
-// swarmRig is a cluster of its own name on the swarm that the tests run beside.
+// swarmRig is a cluster of its own name on a swarm, and what only a test may do with that.
 type swarmRig struct {
 	*Swarm
-	c       *client.Client
-	app     string
-	content string
-	image   string
-	allow   error
+	c        manager
+	app      string
+	content  string
+	image    string
+	allow    error
+	managers int
+	dial     func(t *testing.T, manager int, o Options) (*Swarm, error)
+	pass     func(time.Duration) // time in which the swarm does what it has to do
+	needs    []swarmNeed         // of the story that is told
+}
+
+// A swarmNeed is what not every swarm has. On one without it a story asserts what then holds.
+type swarmNeed string
+
+const severalManagers swarmNeed = "has several managers"
+
+// lacks reports whether the swarm is without what a story needs, which the story has to name.
+func (r *swarmRig) lacks(t *testing.T, n swarmNeed) bool {
+	require.Contains(t, r.needs, n, "the story does not say that it needs it")
+	return n == severalManagers && r.managers < 2
 }
 
 var (
@@ -93,14 +109,65 @@ func imageOnNodes(t *testing.T, first *client.Client) string {
 	return swarmImage
 }
 
-func newSwarmRig(t *testing.T, n int) *swarmRig {
+// realSwarmRig is on the swarm that the tests run beside.
+func realSwarmRig(t *testing.T, n int) *swarmRig {
 	c := swarmOrSkip(t)
-	r := &swarmRig{c: c, app: fmt.Sprintf("s%d", n), content: t.TempDir(), image: imageOnNodes(t, c)}
+	nodes := strings.Fields(os.Getenv("GITRING_SWARM_NODES"))
+	r := &swarmRig{
+		c: c, image: imageOnNodes(t, c), managers: min(3, len(nodes)), pass: time.Sleep,
+		dial: func(t *testing.T, manager int, o Options) (*Swarm, error) {
+			o.URL = nodes[manager]
+			return DialSwarm(t.Context(), o)
+		},
+	}
+	r.begin(t, n)
+	t.Cleanup(func() {
+		if err := r.c.ServiceRemove(context.WithoutCancel(t.Context()), r.app+"_web"); err != nil && !cerrdefs.IsNotFound(err) {
+			t.Log(err)
+		}
+	})
+	return r
+}
+
+// memorySwarmRig is on a swarm of three managers in memory, whose time the test moves.
+func memorySwarmRig(t *testing.T, n int) (*swarmRig, *enginetest.Swarm) {
+	m := enginetest.NewSwarm(lifeOf, "node-1", "node-2", "node-3")
+	r := &swarmRig{
+		c: m.Client(), image: m.AddImage(enginetest.Image{Name: "gitring-test/swarm:1"}), managers: 3, pass: m.Pass,
+		dial: func(t *testing.T, _ int, o Options) (*Swarm, error) {
+			o.Now = m.Now
+			return swarmOver(t.Context(), Over(m.Client(), o))
+		},
+	}
+	r.begin(t, n)
+	return r, m
+}
+
+// begin gives the rig an app and a cluster that no other test has.
+func (r *swarmRig) begin(t *testing.T, n int) {
+	r.app, r.content = fmt.Sprintf("s%d", n), t.TempDir()
 	var err error
-	r.Swarm, err = DialSwarm(t.Context(), Options{URL: os.Getenv("GITRING_SWARM"), Host: "cluster-" + r.app, ContentDir: r.content, Allow: func(string, any) error { return r.allow }})
+	r.Swarm, err = r.dial(t, 0, Options{Host: "cluster-" + r.app, ContentDir: r.content, Allow: func(string, any) error { return r.allow }})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Close() })
-	return r
+}
+
+// lifeOf is what the program of the test's image does, as far as stories of a swarm ask it to.
+func lifeOf(c *swarm.ContainerSpec) (life enginetest.Life) {
+	switch c.Args[0] {
+	case "tell": // and then a code
+		life.Ends = true
+		life.Code, _ = strconv.Atoi(c.Args[2])
+	case "cry":
+		for i := range 300 {
+			life.Log += fmt.Sprintf("line %d\n", i)
+		}
+	}
+	if h := c.Healthcheck; h != nil && h.Test[2] == "read" {
+		life.Unhealthy = !slices.ContainsFunc(c.Configs, func(f *swarm.ConfigReference) bool { return f.File.Name == h.Test[3] }) &&
+			!slices.ContainsFunc(c.Secrets, func(f *swarm.SecretReference) bool { return f.File.Name == h.Test[3] })
+	}
+	return life
 }
 
 // action is to send service web: two tasks that are healthy at once, until change says otherwise.
@@ -168,15 +235,12 @@ func (r *swarmRig) service(t *testing.T) ring.ClusterService {
 func (r *swarmRig) await(t *testing.T, what string, is func(s ring.ClusterService, in []ring.Instance) bool) (ring.ClusterService, []ring.Instance) {
 	t.Helper()
 	var last ring.Seen
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+	for range 600 {
 		last = r.look(t)
 		if len(last.Cluster.Services) == 1 && is(last.Cluster.Services[0], last.Instances) {
 			return last.Cluster.Services[0], last.Instances
 		}
-		select {
-		case <-t.Context().Done():
-		case <-time.After(100 * time.Millisecond):
-		}
+		r.pass(100 * time.Millisecond)
 	}
 	t.Fatalf("never %s: %+v %+v", what, last.Cluster.Services, last.Instances)
 	return ring.ClusterService{}, nil
@@ -220,6 +284,7 @@ func broken(_ *ring.Action, s *ring.Service) {
 type swarmStory struct {
 	name  string
 	story func(t *testing.T, r *swarmRig)
+	needs []swarmNeed
 }
 
 func swarmStories() []swarmStory {
@@ -239,7 +304,7 @@ func swarmStories() []swarmStory {
 			require.True(t, slices.ContainsFunc(nodes, func(n ring.Node) bool {
 				return n.Name == in[0].Node && n.State == "ready" && n.Availability == "active"
 			}), "%+v", nodes)
-		}},
+		}, nil},
 		{"a task is asked where it runs and its log from anywhere", func(t *testing.T, r *swarmRig) {
 			a := r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Command = []string{"cry", "stay"} })
 			r.must(t, a)
@@ -277,10 +342,10 @@ func swarmStories() []swarmStory {
 			require.NoError(t, err)
 			require.NotZero(t, about.Swarm.Managers)
 			require.False(t, about.Swarm.Autolock)
-		}},
+		}, nil},
 		{"a change is heard and poked", func(t *testing.T, r *swarmRig) {
 			heard := make(chan struct{}, 1)
-			s, err := DialSwarm(t.Context(), Options{URL: os.Getenv("GITRING_SWARM"), Host: "cluster-" + r.app, ContentDir: r.content, Poke: func(string) {
+			s, err := r.dial(t, 0, Options{Host: "cluster-" + r.app, ContentDir: r.content, Poke: func(string) {
 				select {
 				case heard <- struct{}{}:
 				default:
@@ -303,21 +368,21 @@ func swarmStories() []swarmStory {
 			stop()
 			require.ErrorIs(t, <-ended, context.Canceled)
 			require.NoError(t, s.Close())
-		}},
+		}, nil},
 		{"what a config or secret was made from is mounted", func(t *testing.T, r *swarmRig) {
 			config := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
 			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts, s.Replicas = []ring.Mount{config}, 0 }))
 			mounted, err := r.Mounted(t.Context())
 			require.NoError(t, err)
 			require.True(t, mounted[config.Source])
-		}},
+		}, nil},
 		{"a step whose answer was lost is done already", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
 			was := r.service(t)
 			require.Equal(t, "already present", r.must(t, a).Note)
 			require.Equal(t, was.ID, r.service(t).ID)
-		}},
+		}, nil},
 		{"a step that was decided on another service writes over nothing", func(t *testing.T, r *swarmRig) {
 			r.must(t, r.action(nil))
 			was := r.service(t)
@@ -328,14 +393,20 @@ func swarmStories() []swarmStory {
 			next.Index = 0
 			_, err = r.Do(t.Context(), next)
 			require.ErrorContains(t, err, "another one than was looked at")
+			// What changes it between that look and the call is for the swarm to see.
+			seen, _, err := r.c.ServiceInspectWithRaw(t.Context(), was.ID, swarm.ServiceInspectOptions{})
+			require.NoError(t, err)
+			_, err = r.c.ServiceUpdate(t.Context(), was.ID, swarm.Version{Index: was.Index - 1}, seen.Spec, swarm.ServiceUpdateOptions{})
+			require.ErrorContains(t, err, "update out of sequence")
+			require.Equal(t, was.Index, r.service(t).Index)
 			require.Equal(t, was.Version, r.service(t).Version)
-		}},
+		}, nil},
 		{"docker stack ls shows the app", func(t *testing.T, r *swarmRig) {
 			r.must(t, r.action(nil))
 			list, err := r.c.ServiceList(t.Context(), swarm.ServiceListOptions{Filters: filters.NewArgs(filters.Arg("label", "com.docker.stack.namespace="+r.app))})
 			require.NoError(t, err)
 			require.Len(t, list, 1)
-		}},
+		}, nil},
 		{"a service of that name that is not ours refuses the app and stays", func(t *testing.T, r *swarmRig) {
 			spec, err := serviceSpec("other", r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 0 }), nil)
 			require.NoError(t, err)
@@ -349,7 +420,7 @@ func swarmStories() []swarmStory {
 			require.Empty(t, r.look(t).Cluster.Services, "it is of another cluster")
 			_, _, err = r.c.ServiceInspectWithRaw(t.Context(), made.ID, swarm.ServiceInspectOptions{})
 			require.NoError(t, err)
-		}},
+		}, nil},
 		{"files of the commit come as configs and values as secrets", func(t *testing.T, r *swarmRig) {
 			config := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
 			secret := r.put(t, strings.Repeat("b2", 32), "value", "s3cret", "/run/secrets/db")
@@ -369,7 +440,7 @@ func swarmStories() []swarmStory {
 			c, _, err := r.c.ConfigInspectWithRaw(t.Context(), files[0].ID)
 			require.NoError(t, err)
 			require.Equal(t, "a=1", string(c.Spec.Data))
-		}},
+		}, nil},
 		{"a folder of the commit comes file by file", func(t *testing.T, r *swarmRig) {
 			m := r.put(t, strings.Repeat("a1", 32), "one.conf", "1", "/etc/conf.d")
 			r.put(t, m.Source, "two.conf", "2", "")
@@ -381,7 +452,7 @@ func swarmStories() []swarmStory {
 			r.must(t, a)
 			r.await(t, "whole", serving(a.Version, 2))
 			require.Len(t, r.look(t).Cluster.Files, 2)
-		}},
+		}, nil},
 		{"a file is whose the app said", func(t *testing.T, r *swarmRig) {
 			m := r.put(t, strings.Repeat("b2", 32), "key", "s3cret", "/run/secrets/key")
 			m.Secret = true
@@ -396,7 +467,7 @@ func swarmStories() []swarmStory {
 			c := seen.Spec.TaskTemplate.ContainerSpec
 			require.Equal(t, &swarm.SecretReferenceFileTarget{Name: "/run/secrets/key", UID: "7", GID: "8", Mode: 0o440}, c.Secrets[0].File)
 			require.Equal(t, &swarm.ConfigReferenceFileTarget{Name: "/run.sh", UID: "0", GID: "0", Mode: 0o555}, c.Configs[0].File)
-		}},
+		}, nil},
 		{"a content that is not here makes nothing", func(t *testing.T, r *swarmRig) {
 			a := r.action(func(_ *ring.Action, s *ring.Service) {
 				s.Spec.Mounts = []ring.Mount{{Kind: ring.MountContent, Source: strings.Repeat("0", 64), File: "x", Target: "/x"}}
@@ -404,7 +475,7 @@ func swarmStories() []swarmStory {
 			_, err := r.Do(t.Context(), a)
 			require.ErrorContains(t, err, "is missing")
 			require.Empty(t, r.look(t).Cluster.Services)
-		}},
+		}, nil},
 		{"a config of the name with another content is a conflict", func(t *testing.T, r *swarmRig) {
 			m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
 			f := swarmFile{Content: m.Source, Path: m.File, Target: m.Target}
@@ -412,12 +483,12 @@ func swarmStories() []swarmStory {
 			require.NoError(t, err)
 			r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.Conflict)
 			require.Empty(t, r.look(t).Cluster.Services)
-		}},
+		}, nil},
 		{"a file that is larger than a swarm keeps is refused", func(t *testing.T, r *swarmRig) {
 			m := r.put(t, strings.Repeat("a1", 32), "big", strings.Repeat("x", 500<<10+1), "/big")
 			r.refused(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts = []ring.Mount{m} }), ring.TooLarge)
 			require.Empty(t, r.look(t).Cluster.Services)
-		}},
+		}, nil},
 		{"a file that a service names stays and goes after it", func(t *testing.T, r *swarmRig) {
 			m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
 			a := r.action(func(_ *ring.Action, s *ring.Service) { s.Spec.Mounts, s.Replicas = []ring.Mount{m}, 0 })
@@ -429,14 +500,14 @@ func swarmStories() []swarmStory {
 			require.False(t, r.must(t, off).InUse)
 			require.Empty(t, r.look(t).Cluster.Files)
 			require.Equal(t, "already gone", r.must(t, off).Note)
-		}},
+		}, nil},
 		{"a file of another app is not removed", func(t *testing.T, r *swarmRig) {
 			f := swarmFile{Content: "ab", Path: "x", Target: "/x"}
 			_, err := r.c.ConfigCreate(t.Context(), configSpec(r.docker.opts.Host, r.app+"-other", f, []byte("x")))
 			require.NoError(t, err)
 			require.Equal(t, "already gone", r.must(t, ring.Action{Kind: ring.DoFileOff, App: r.app, Name: f.name(r.app + "-other")}).Note)
 			require.Len(t, r.look(t).Cluster.Files, 1)
-		}},
+		}, nil},
 		{"an update replaces every task and is completed", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
@@ -446,7 +517,7 @@ func swarmStories() []swarmStory {
 			r.await(t, "updated", func(s ring.ClusterService, in []ring.Instance) bool {
 				return s.Update == ring.UpdateCompleted && serving(next.Version, 2)(s, in)
 			})
-		}},
+		}, nil},
 		{"a broken update pauses and the last good spec brings it back", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
@@ -473,7 +544,7 @@ func swarmStories() []swarmStory {
 				return s.Update == ring.UpdateCompleted && serving(a.Version, 2)(s, in)
 			})
 			require.Equal(t, ids(before), ids(after), "what served was never touched")
-		}},
+		}, nil},
 		{"a spec that paused is sent once more where that was looked at", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
@@ -486,13 +557,13 @@ func swarmStories() []swarmStory {
 			// Within moments of the pause Swarm takes no notice of it, so it is sent until it does.
 			r.await(t, "paused again", func(s ring.ClusterService, in []ring.Instance) bool {
 				if s.Update == "" || s.Index == paused.Index {
-					time.Sleep(time.Second)
+					r.pass(time.Second)
 					require.Empty(t, r.must(t, onto(r.service(t), bad)).Note)
 					return false
 				}
 				return isPaused(s, in) && s.Says != paused.Says
 			})
-		}},
+		}, nil},
 		{"an app is admitted beside what is on the swarm", func(t *testing.T, r *swarmRig) {
 			a := r.action(func(a *ring.Action, s *ring.Service) {
 				a.Of.Networks = []ring.Network{{Key: "default"}, {Key: "edge", External: r.app + "-edge"}}
@@ -504,7 +575,7 @@ func swarmStories() []swarmStory {
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = r.c.NetworkRemove(context.WithoutCancel(t.Context()), r.app+"-edge") })
 			r.must(t, a)
-		}},
+		}, nil},
 		{"a version that supersedes a broken one is sent at once", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
@@ -515,7 +586,7 @@ func swarmStories() []swarmStory {
 			r.await(t, "superseded", func(s ring.ClusterService, in []ring.Instance) bool {
 				return s.Update == ring.UpdateCompleted && serving(next.Version, 2)(s, in)
 			})
-		}},
+		}, nil},
 		{"another count and other knobs touch no task", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
@@ -527,7 +598,7 @@ func swarmStories() []swarmStory {
 			now, after := r.await(t, "three", serving(a.Version, 3))
 			require.Subset(t, ids(after), ids(before))
 			require.NotEqual(t, s.Settings, now.Settings)
-		}},
+		}, nil},
 		{"tasks that somebody had made anew are not made anew once more", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
@@ -545,7 +616,7 @@ func swarmStories() []swarmStory {
 			r.must(t, onto(s, more))
 			_, after := r.await(t, "three", serving(a.Version, 3))
 			require.Subset(t, ids(after), ids(forced))
-		}},
+		}, nil},
 		{"a spec that somebody changed is seen and put back", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
@@ -558,7 +629,7 @@ func swarmStories() []swarmStory {
 			require.True(t, s.Changed())
 			r.must(t, onto(s, a))
 			require.False(t, changed(r.service(t)))
-		}},
+		}, nil},
 		{"a task is not running until its check passes", func(t *testing.T, r *swarmRig) {
 			a := r.action(func(_ *ring.Action, s *ring.Service) {
 				broken(nil, s)
@@ -571,7 +642,7 @@ func swarmStories() []swarmStory {
 			for _, i := range in {
 				require.Equal(t, ring.StateCreated, i.State)
 			}
-		}},
+		}, nil},
 		{"how a task ended is told", func(t *testing.T, r *swarmRig) {
 			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {
 				s.Spec.Command, s.Spec.Healthcheck, s.Replicas = []string{"tell", "A", "7"}, nil, 1
@@ -581,20 +652,20 @@ func swarmStories() []swarmStory {
 			require.Equal(t, 1, s.Failed.Slot)
 			require.NotEmpty(t, s.Failed.Node)
 			require.False(t, s.Failed.Rejected)
-		}},
+		}, nil},
 		{"an image that a node does not have is told with its words", func(t *testing.T, r *swarmRig) {
 			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) { s.Pin.Image = "sha256:" + strings.Repeat("0", 64) }))
 			s, _ := r.await(t, "rejected", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Failed != nil })
 			require.True(t, s.Failed.Rejected)
 			require.Contains(t, strings.ToLower(s.Failed.Says), "no such image")
-		}},
+		}, nil},
 		{"a count of none leaves the service", func(t *testing.T, r *swarmRig) {
 			a := r.action(func(_ *ring.Action, s *ring.Service) { s.Replicas = 0 })
 			r.must(t, a)
 			s := r.service(t)
 			require.Zero(t, s.Replicas)
 			require.Empty(t, r.look(t).Instances)
-		}},
+		}, nil},
 		{"a removed service is gone with its tasks", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
@@ -604,7 +675,7 @@ func swarmStories() []swarmStory {
 			require.Empty(t, seen.Cluster.Services)
 			require.Empty(t, seen.Instances)
 			require.Equal(t, "already gone", r.must(t, a).Note)
-		}},
+		}, nil},
 		{"a network is made over all nodes and once and removed when free", func(t *testing.T, r *swarmRig) {
 			n := ring.Network{Key: "default"}
 			make := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: r.app + "_default"}
@@ -625,14 +696,17 @@ func swarmStories() []swarmStory {
 			require.True(t, r.must(t, off).InUse)
 			a.Kind, a.Index = ring.DoServeOff, r.service(t).Index
 			r.must(t, a)
-			require.Eventually(t, func() bool { return !r.must(t, off).InUse }, time.Minute, 100*time.Millisecond)
+			for i := 0; r.must(t, off).InUse; i++ {
+				require.Less(t, i, 600, "its tasks never left it")
+				r.pass(100 * time.Millisecond)
+			}
 			require.Equal(t, "already gone", r.must(t, off).Note)
-		}},
+		}, nil},
 		{"a network of one node is none of the swarm", func(t *testing.T, r *swarmRig) {
 			_, err := r.c.NetworkCreate(t.Context(), r.app+"_default", network.CreateOptions{Driver: "bridge"})
 			require.NoError(t, err)
 			r.refused(t, ring.Action{Kind: ring.DoNetwork, App: r.app, Network: ring.Network{Key: "default"}, NetworkName: r.app + "_default"}, ring.Conflict)
-		}},
+		}, nil},
 		{"a volume is made on the node of its task", func(t *testing.T, r *swarmRig) {
 			a := r.action(func(a *ring.Action, s *ring.Service) {
 				a.Of.Volumes = []ring.Volume{{Key: "data"}}
@@ -651,7 +725,25 @@ func swarmStories() []swarmStory {
 			list, err := r.c.VolumeList(t.Context(), volume.ListOptions{})
 			require.NoError(t, err)
 			require.True(t, slices.ContainsFunc(list.Volumes, func(v *volume.Volume) bool { return v.Name == r.app+"_data" }), "it stays")
-		}},
+		}, nil},
+		{"what writes to a volume never runs twice", func(t *testing.T, r *swarmRig) {
+			pinned := func(words ...string) ring.Action {
+				return r.action(func(a *ring.Action, s *ring.Service) {
+					a.Of.Volumes, s.Replicas, s.Spec.Command = []ring.Volume{{Key: "data"}}, 1, words
+					s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "data", Target: "/data"}}
+					s.Spec.Cluster.Constraints = []string{"node.hostname == node-1"}
+				})
+			}
+			a, next := pinned("serve"), pinned("serve", "2")
+			r.must(t, a)
+			s, _ := r.await(t, "whole", serving(a.Version, 1))
+			r.must(t, onto(s, next))
+			r.await(t, "updated", func(s ring.ClusterService, in []ring.Instance) bool {
+				running := slices.DeleteFunc(slices.Clone(in), func(i ring.Instance) bool { return i.State == ring.StateCreated })
+				require.LessOrEqual(t, len(running), 1, "%+v", running)
+				return s.Update == ring.UpdateCompleted && serving(next.Version, 1)(s, in)
+			})
+		}, nil},
 		{"a constraint that no node meets leaves the tasks pending", func(t *testing.T, r *swarmRig) {
 			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {
 				s.Spec.Cluster.Constraints = []string{"node.hostname == nowhere"}
@@ -659,7 +751,7 @@ func swarmStories() []swarmStory {
 			_, in := r.await(t, "pending", func(_ ring.ClusterService, in []ring.Instance) bool { return len(in) == 2 })
 			require.Equal(t, []string{"", ""}, []string{in[0].Node, in[1].Node})
 			require.Equal(t, ring.StateCreated, in[0].State)
-		}},
+		}, nil},
 		{"what the policy denies is not sent", func(t *testing.T, r *swarmRig) {
 			m := r.put(t, strings.Repeat("a1", 32), "app.conf", "a=1", "/etc/app.conf")
 			r.allow = errors.New("no")
@@ -667,30 +759,51 @@ func swarmStories() []swarmStory {
 			seen := r.look(t)
 			require.Empty(t, seen.Cluster.Services)
 			require.Empty(t, seen.Cluster.Files)
-		}},
+		}, nil},
 		{"hands on a single task are no step of a swarm", func(t *testing.T, r *swarmRig) {
 			for _, kind := range []ring.ActionKind{ring.DoCreate, ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoRename, ring.DoReload, ring.DoUpdate} {
 				_, err := r.Do(t.Context(), ring.Action{Kind: kind, App: r.app, Service: "web"})
 				require.ErrorContains(t, err, "cannot "+string(kind)+" on a swarm")
 			}
-		}},
+		}, nil},
+		{"the lease moves and whoever has it no more changes nothing", leaseMoves, []swarmNeed{severalManagers}},
+		{"a manager of another key is refused", otherKeyRefused, nil},
 	}
 }
 
+// The one suite: what the swarm in memory does, the real one does.
 func TestOnSwarmServicesConform(t *testing.T) {
 	swarmOrSkip(t)
-	for i, s := range swarmStories() {
+	servicesConform(t, swarmStories(), realSwarmRig)
+}
+
+func TestSwarmInMemoryServicesConform(t *testing.T) {
+	servicesConform(t, swarmStories(), func(t *testing.T, n int) *swarmRig {
+		r, _ := memorySwarmRig(t, n)
+		return r
+	})
+}
+
+func servicesConform(t *testing.T, stories []swarmStory, start func(*testing.T, int) *swarmRig) {
+	for i, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			r := newSwarmRig(t, i)
-			t.Cleanup(func() {
-				if err := r.c.ServiceRemove(context.WithoutCancel(t.Context()), r.app+"_web"); err != nil && !cerrdefs.IsNotFound(err) {
-					t.Log(err)
-				}
-			})
+			defer enginetest.FailOnPanic(t)
+			r := start(t, i)
+			r.needs = s.needs
 			s.story(t, r)
 		})
 	}
+}
+
+func TestEachStoryOfASwarmHasANameThatCanBeAFolder(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range swarmStories() {
+		require.False(t, strings.ContainsAny(s.name, ",:/"), s.name)
+		require.False(t, names[s.name], s.name)
+		names[s.name] = true
+	}
+	require.GreaterOrEqual(t, len(names), 25, "ENGINES asks for so many")
 }
 
 // An engine that is no manager ends serve with what it is: one of no swarm, and a worker.
@@ -733,17 +846,29 @@ func TestLastOnSwarmWithoutQuorumNothingIsSeen(t *testing.T) {
 	require.ErrorAs(t, err, &unfit)
 	require.Contains(t, unfit.Says, "it is a worker")
 
-	r := newSwarmRig(t, 0)
+	r := realSwarmRig(t, 0)
+	withoutQuorum(t, r, func() {
+		for _, pid := range pids[1:3] {
+			n, err := strconv.Atoi(pid)
+			require.NoError(t, err)
+			require.NoError(t, syscall.Kill(n, syscall.SIGKILL))
+		}
+	})
+}
+
+func TestSwarmInMemoryWithoutQuorumNothingIsSeen(t *testing.T) {
+	r, m := memorySwarmRig(t, 0)
+	withoutQuorum(t, r, m.LoseQuorum)
+}
+
+// withoutQuorum is that nothing is seen and nothing is sent once too few managers are left.
+func withoutQuorum(t *testing.T, r *swarmRig, lose func()) {
 	a := r.action(func(_ *ring.Action, s *ring.Service) {
 		s.Spec.Cluster.Constraints = []string{"node.hostname == node-1"}
 	})
 	r.must(t, a)
 	r.await(t, "whole", serving(a.Version, 2))
-	for _, pid := range pids[1:3] {
-		n, err := strconv.Atoi(pid)
-		require.NoError(t, err)
-		require.NoError(t, syscall.Kill(n, syscall.SIGKILL))
-	}
+	lose()
 	for until := time.Now().Add(time.Minute); ; {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		seen, err := r.Look(ctx)
@@ -760,7 +885,7 @@ func TestLastOnSwarmWithoutQuorumNothingIsSeen(t *testing.T) {
 	next := r.action(command("serve", "2"))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	_, err = r.Do(ctx, next)
+	_, err := r.Do(ctx, next)
 	require.Error(t, err, "nothing is sent")
 	list, err := r.c.ContainerList(t.Context(), container.ListOptions{})
 	require.NoError(t, err)

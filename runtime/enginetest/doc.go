@@ -1,5 +1,5 @@
-// Package enginetest is for tests of engines. It has an engine in memory, and a suite of
-// stories that every engine passes. No program imports it.
+// Package enginetest is for tests of engines. It has an engine and a swarm in memory, and a
+// suite of stories that every engine passes. No program imports it.
 //
 // The engine in memory answers the calls of the Docker client as an engine does, and fails
 // as a test wants it to. What is tried over it with runtime.Over takes the steps that a
@@ -23,4 +23,6 @@
 //	kill              its signals
 //	network           its networks
 //	volume            its volumes
+//	swarm             a swarm in memory: its controls, and what a manager answers
+//	swarmtasks        what a swarm does as its time passes: tasks and updates
 package enginetest

@@ -19,6 +19,9 @@ func (m *Client) addNetwork(name string, o network.CreateOptions) *network.Inspe
 	if o.IPAM != nil {
 		n.IPAM = *o.IPAM
 	}
+	if n.Scope = "local"; n.Driver == "overlay" {
+		n.Scope = "swarm"
+	}
 	n.EnableIPv6 = o.EnableIPv6 != nil && *o.EnableIPv6
 	m.networks[n.ID] = n
 	return n
