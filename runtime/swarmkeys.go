@@ -36,7 +36,7 @@ func to(field string, paths ...string) SwarmKey { return SwarmKey{Field: field, 
 
 func itself(field, how string) SwarmKey { return SwarmKey{Field: field, Itself: how} }
 
-// no refuses a field that Swarm's tasks have no place for.
+// notCarried refuses a field that Swarm's tasks have no place for.
 func notCarried(field, key, hint string) SwarmKey {
 	return SwarmKey{Field: field, Key: key, Says: "Swarm cannot carry it", Hint: hint}
 }
