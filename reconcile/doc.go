@@ -50,6 +50,7 @@
 // One look:
 //
 //	diff          the order of the rules
+//	swarm_follow  a look while another manager of the cluster acts
 //	settle        what follows from the end of a step
 //	tag_ask       which tags are asked by the clock now
 //
@@ -182,7 +183,6 @@
 //	leavefront    a front leaves to the one in its place
 //	publisher     who has the port that a front is to have
 //	swarm         what a cluster says of a service and of its instances
-//	swarm_follow  another manager of the cluster acts, and what it leaves to this one
 //	checks        which checks an instance is asked, and since when it counts
 //	strategy      which strategy a service has, and what cannot run side by side
 //	backoff       how often a slot crashed, and how long it waits

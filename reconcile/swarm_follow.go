@@ -32,22 +32,3 @@ func forget[K ~string, V any](t *decider, table string, rows map[K]V) {
 		t.setFact(ring.Forget{Table: table, Key: string(key)})
 	}
 }
-
-// inheritVerdict takes the verdict that the manager before left with a service of which nothing is
-// remembered here: its version would be sent once more.
-func (t *decider) inheritVerdict(v *service) {
-	s := v.sent
-	if s == nil || s.Condemned == "" || s.Condemned != v.want.Version {
-		return
-	}
-	if _, known := t.Facts.Rollouts[v.id]; known {
-		return
-	}
-	if _, known := t.Facts.Verdict(v.id, v.want.Version); known {
-		return
-	}
-	t.setFact(ring.Verdict{
-		ID: v.id, Version: v.want.Version, Commit: v.want.Changed, At: t.now, Code: ring.WhyRolloutFailed,
-		Reason: "it failed before another manager acted",
-	})
-}

@@ -92,3 +92,22 @@ func (t *decider) watchTasks(v *service) {
 	w, _ := v.watchNow()
 	t.failRollout(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: say("%s, while it was %s", failedSays(v.sent), w.doing)})
 }
+
+// inheritVerdict takes the verdict that the manager before left with a service of which nothing is
+// remembered here: its version would be sent once more.
+func (t *decider) inheritVerdict(v *service) {
+	s := v.sent
+	if s == nil || s.Condemned == "" || s.Condemned != v.want.Version {
+		return
+	}
+	if _, known := t.Facts.Rollouts[v.id]; known {
+		return
+	}
+	if _, known := t.Facts.Verdict(v.id, v.want.Version); known {
+		return
+	}
+	t.setFact(ring.Verdict{
+		ID: v.id, Version: v.want.Version, Commit: v.want.Changed, At: t.now, Code: ring.WhyRolloutFailed,
+		Reason: "it failed before another manager acted",
+	})
+}
