@@ -437,7 +437,7 @@ func (t *Pass) enterStep(a ring.Action) {
 		return
 	}
 	w := writing{app: a.App, service: a.Service, version: a.Version, makes: a.Kind == ring.DoCreate && a.Want != nil}
-	w.runs = a.Kind == ring.DoStart || a.Kind == ring.DoRestart || a.Kind == ring.DoCreate && a.Start
+	w.runs = a.Kind == ring.DoStart || a.Kind == ring.DoRestart || a.Kind == ring.DoCreate && a.Start || a.Kind == ring.DoServe
 	if !w.runs && !w.makes {
 		return
 	}

@@ -33,7 +33,8 @@ func (t *decider) occupiedByOthers(v *service, s *ring.Service, mine []string) s
 	for _, id := range t.holdersOf(mine) {
 		other := t.views[id]
 		for _, in := range t.seen[id] {
-			if id == v.id || !in.Live() && !in.mayRestart() && !t.isOutrunBy(id, in) {
+			// What a cluster shows, it starts by itself, or has yet to stop.
+			if id == v.id || !t.onCluster() && !in.Live() && !in.mayRestart() && !t.isOutrunBy(id, in) {
 				continue
 			}
 			what := t.firstClash(v, s, mine, in.App, in.Service, in.Version, t.writtenOf(id, in))
@@ -41,7 +42,7 @@ func (t *decider) occupiedByOthers(v *service, s *ring.Service, mine []string) s
 				continue
 			}
 			why := say("waits for %s to let go of %s", t.calledName(v, id), what)
-			if other != nil && v.group != nil && v.group == other.group && in.Version != other.target.Version && !in.Kind.Ends() && !t.isBusy(string(id)) {
+			if !t.onCluster() && other != nil && v.group != nil && v.group == other.group && in.Version != other.target.Version && !in.Kind.Ends() && !t.isBusy(string(id)) {
 				t.clearInstance(other, in, other.intentFor(in), say("%s needs %s", v.want.Name, what))
 			}
 			return why

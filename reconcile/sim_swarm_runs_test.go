@@ -96,7 +96,13 @@ func (s *swarmRun) randomPlan(n int) *ring.Plan {
 		if n > 1 && s.r.Intn(12) == 0 {
 			continue // the service leaves
 		}
-		app.Services = append(app.Services, s.service(name, 1+s.r.Intn(4), len(app.Services) > 0))
+		v := s.service(name, 1+s.r.Intn(4), len(app.Services) > 0)
+		if name == "b" && len(app.Services) == 0 && s.data["a"] && !s.data["b"] { // it takes over what a wrote, which left
+			v.Replicas = 1
+			v.Spec.Mounts = append(v.Spec.Mounts, ring.Mount{Kind: ring.MountVolume, Source: "data-a", Target: "/data"})
+			v.Written = ring.WrittenHash(v.Spec)
+		}
+		app.Services = append(app.Services, v)
 	}
 	if len(app.Services) == 0 {
 		app.Services = append(app.Services, s.service("a", 1, true))
@@ -316,6 +322,11 @@ func (s *swarmRun) leansOn(app *ring.App, left string) bool {
 
 // waitsFor reports whether a service may wait for another one for good.
 func (s *swarmRun) waitsFor(app *ring.App, want *ring.Service) bool {
+	for _, o := range s.swarm.services { // another one that came no further, or failed, has its data
+		if o.Service != want.Name && slices.ContainsFunc(o.spec.want.Spec.Mounts, func(m ring.Mount) bool { return m.Kind == ring.MountVolume && slices.Contains(want.Spec.Mounts, m) }) {
+			return true
+		}
+	}
 	for _, d := range want.DependsOn {
 		on, in := app.Service(d.Service)
 		verdict, judged := s.disk.Verdicts[ring.VersionKey(ring.ID(app.Name, d.Service), on.Version)]

@@ -270,6 +270,9 @@ func (e *engine) clusterSeen() *ring.Cluster {
 		out := s.ClusterService
 		out.Version, out.Commit, out.Settings, out.Sent, out.Is = s.spec.version, s.spec.commit, s.spec.settings, s.spec.sent, s.spec.is
 		out.Condemned = s.spec.condemned
+		var writes box
+		e.mounts(ring.Action{Of: s.spec.of, App: s.App, Service: s.Service, Slot: 1, Want: s.spec.want}, &writes)
+		out.Writes = writes.Writes
 		out.Replicas, out.Files, out.Networks = s.spec.want.Replicas, s.names(), s.nets()
 		for i, f := range s.ended {
 			if s.of[i] == s.spec.version {

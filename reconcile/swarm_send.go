@@ -138,7 +138,7 @@ func (t *decider) sendSpec(v *service, why string) bool {
 		v.missing = t.unmadeReason(v.of, v.target)
 		return false
 	}
-	if v.missing = t.stopsStill(v); v.missing != "" {
+	if v.missing = cmp.Or(t.stopsStill(v), t.dataHeld(v)); v.missing != "" {
 		return false
 	}
 	if v.missing = t.unverifiedReason(v.of, v.target); v.missing != "" {
@@ -175,8 +175,26 @@ func (t *Pass) stopsStill(v *service) string {
 	return ""
 }
 
-// firstData is the first of what a service alone may write, ports left out: of those the engines
-// take care. It is "" for a service of which several may run at once.
+// dataHeld is why the target may not be sent yet: another service writes what it writes, or one
+// that is gone and whose tasks still stop. A service of which nothing runs now may start a task at
+// any time. Of ports the engines take care.
+func (t *decider) dataHeld(v *service) string {
+	mine := slices.DeleteFunc(slices.Clone(writesOf(v.of, v.target)), isPort)
+	if len(mine) == 0 {
+		return ""
+	}
+	for _, s := range t.Seen.Cluster.Services {
+		if id := ring.ID(s.App, s.Service); id != v.id {
+			if what := t.firstClash(v, v.target, mine, s.App, s.Service, s.Version, s.Writes); what != "" {
+				return say("waits for %s to let go of %s", t.calledName(v, id), what)
+			}
+		}
+	}
+	return t.occupiedByOthers(v, v.target, mine)
+}
+
+// firstData is the first of what a service alone may write, ports left out; "" for a service of
+// which several may run at once.
 func firstData(app *ring.App, s *ring.Service) string {
 	all := exclusiveWrites(s.Share, writesOf(app, s))
 	if i := slices.IndexFunc(all, func(what string) bool { return !isPort(what) }); i >= 0 {

@@ -180,6 +180,8 @@ type ClusterService struct {
 	Networks []string
 	// Failed is the newest task of the version in force that failed or was rejected; nil for none.
 	Failed *FailedTask
+	// Writes is what its tasks may write that outlives them, as that of an Instance.
+	Writes []string
 }
 
 // Changed reports whether somebody changed the spec by hand.

@@ -2,10 +2,12 @@ package runtime
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/swarm"
 
@@ -52,6 +54,10 @@ func (s swarmAnswers) seen(cluster string, at time.Time) ring.Seen {
 		out.Instances = append(out.Instances, tasksOf(svc, tasks[svc.ID], nodes)...)
 	}
 	slices.SortFunc(out.Cluster.Services, func(a, b ring.ClusterService) int { return cmp.Compare(a.Name, b.Name) })
+	there := func(t swarm.Task) bool {
+		return slices.ContainsFunc(s.services, func(x swarm.Service) bool { return x.ID == t.ServiceID })
+	}
+	out.Instances = append(out.Instances, tasksLeft(cluster, slices.DeleteFunc(slices.Clone(s.tasks), there), nodes)...)
 	file := func(id string, of swarm.Annotations, secret bool) {
 		if of.Labels[labelHost] == cluster {
 			out.Cluster.Files = append(out.Cluster.Files, ring.ClusterFile{ID: id, Name: of.Name, App: of.Labels[labelApp], Content: of.Labels[labelContent], Secret: secret})
@@ -74,6 +80,9 @@ func seenService(s *swarm.Service, tasks []swarm.Task, named, nodes map[string]s
 		Version: ring.Version(l[labelVersion]), Commit: ring.SHA(l[labelCommit]), Settings: l[labelSettings], Condemned: ring.Version(l[labelFailed]),
 		Sent: l[labelSent], Is: sentHash(&s.Spec, named), Index: s.Version.Index, Updated: s.UpdatedAt,
 		Files: filesOf(s.PreviousSpec, filesOf(&s.Spec, nil)), Networks: networksOf(&s.Spec, named), Failed: newestFailed(s, tasks, nodes),
+	}
+	if c := s.Spec.TaskTemplate.ContainerSpec; c != nil {
+		out.Writes = writtenByTask(c)
 	}
 	if r := s.Spec.Mode.Replicated; r != nil && r.Replicas != nil {
 		out.Replicas = int(*r.Replicas) //nolint:gosec // as many as were sent
@@ -148,7 +157,8 @@ func tasksOf(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) (out
 		t := &tasks[i]
 		wanted := t.DesiredState != swarm.TaskStateShutdown && t.DesiredState != swarm.TaskStateRemove && t.DesiredState != swarm.TaskStateComplete
 		state := stateOfTask(t.Status.State)
-		if !wanted && state != ring.StateRunning {
+		// One whose check has not passed yet runs as well, and its image may write.
+		if !wanted && state != ring.StateRunning && t.Status.State != swarm.TaskStateStarting {
 			continue
 		}
 		in := ring.Instance{
@@ -157,7 +167,7 @@ func tasksOf(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) (out
 			Kind: ring.Kind(s.Spec.Labels[labelKind]), State: state, Created: t.CreatedAt, Node: nodes[t.NodeID],
 		}
 		if c := t.Spec.ContainerSpec; c != nil {
-			in.Image = c.Image
+			in.Image, in.Writes = c.Image, writtenByTask(c)
 			checked := c.Healthcheck != nil && len(c.Healthcheck.Test) > 0 && c.Healthcheck.Test[0] != "NONE"
 			switch {
 			case checked && t.Status.State == swarm.TaskStateRunning: // which it is once the check passed
@@ -183,6 +193,41 @@ func tasksOf(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) (out
 	slices.SortFunc(out, func(a, b ring.Instance) int {
 		return cmp.Or(cmp.Compare(a.Slot, b.Slot), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
+	return out
+}
+
+// tasksLeft are the tasks of services of a cluster that are gone, as far as they may run still: they
+// go on to write while they stop.
+func tasksLeft(cluster string, tasks []swarm.Task, nodes map[string]string) (out []ring.Instance) {
+	for i := range tasks {
+		c := tasks[i].Spec.ContainerSpec
+		if c == nil || c.Labels[labelHost] != cluster {
+			continue
+		}
+		was := swarm.Service{Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: swarmServiceName(c.Labels[labelApp], c.Labels[labelService]), Labels: c.Labels}}}
+		for _, in := range tasksOf(&was, tasks[i:i+1], nodes) {
+			if in.State != ring.StateExited {
+				in.State = ring.StateRemoving
+				out = append(out, in)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b ring.Instance) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	return out
+}
+
+// writtenByTask is what a container of a task may write that outlives it (see ring.Instance.Writes).
+func writtenByTask(c *swarm.ContainerSpec) (out []string) {
+	for _, m := range c.Mounts {
+		switch {
+		case m.ReadOnly:
+		case m.Type == mount.TypeVolume:
+			out = append(out, "volume "+m.Source)
+		case m.Type == mount.TypeBind:
+			out = append(out, path.Clean(m.Source))
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 
