@@ -186,6 +186,18 @@ func TestAConfigThatOnlyHasTheNameOfTheLeaseStays(t *testing.T) {
 	require.NotContains(t, unfit.Hint, "rm")
 }
 
+// A copy of a machine's disk has the same ID, and joins the swarm as another node.
+func TestACopyOfAManagerIsAnotherHolder(t *testing.T) {
+	first, twin := newSwarmLease("prod", LeaseOptions{ID: "a", Manager: "edge-1", Key: "k"}), newSwarmLease("prod", LeaseOptions{ID: "a", Key: "k"})
+	first.onNode("n1")
+	twin.onNode("n2")
+	is := swarm.Config{ID: "c1", Meta: swarm.Meta{Version: swarm.Version{Index: 3}}, Spec: swarm.ConfigSpec{Annotations: swarm.Annotations{Name: "gitring.prod.lease", Labels: first.labels(nil)}}}
+	says, err := twin.renew(t.Context(), oneConfig{is: &is})
+	require.NoError(t, err)
+	require.False(t, says.Mine)
+	require.Equal(t, "edge-1", says.Holder)
+}
+
 // silent is a manager of which no method may be called: each would panic.
 type silent struct{ manager }
 

@@ -93,6 +93,7 @@ func (s *Swarm) ready(ctx context.Context) (manager, error) {
 	case !info.Swarm.ControlAvailable:
 		return nil, &ring.EngineError{Err: fmt.Errorf("cannot look at the swarm: this manager is %s", info.Swarm.LocalNodeState)}
 	}
+	s.lease.onNode(info.Swarm.NodeID)
 	return m, nil
 }
 

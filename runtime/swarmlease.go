@@ -48,6 +48,7 @@ type swarmLease struct {
 	mu   sync.Mutex
 	is   lease
 	by   string // the manager that has it, as last seen
+	node string // this one's in the swarm, so that a copy of this machine's disk is another holder
 }
 
 func newSwarmLease(cluster string, o LeaseOptions) *swarmLease {
@@ -56,6 +57,19 @@ func newSwarmLease(cluster string, o LeaseOptions) *swarmLease {
 	}
 	return &swarmLease{opts: o, name: "gitring." + cluster + ".lease", now: thisInstant}
 }
+
+// onNode says which node of the swarm this manager is.
+func (l *swarmLease) onNode(node string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.node = node
+}
+
+// holder is by what the lease names this manager.
+func (l *swarmLease) holder() string { return l.opts.ID + "." + l.node }
 
 // renew looks at the lease, and renews, takes or makes it where that is this manager's to do. It
 // says who acts.
@@ -70,7 +84,7 @@ func (l *swarmLease) renew(ctx context.Context, m manager) (ring.Lease, error) {
 		return ring.Lease{}, err
 	}
 	labels := was.Spec.Labels
-	step := l.is.see(was.Version.Index, labels[labelLeaseID] == l.opts.ID, l.now())
+	step := l.is.see(was.Version.Index, labels[labelLeaseID] == l.holder(), l.now())
 	if step == leaseFollow {
 		l.by = labels[labelLeaseManager]
 		return l.says(), nil
@@ -127,7 +141,7 @@ func (l *swarmLease) labels(were map[string]string) map[string]string {
 	if out == nil {
 		out = map[string]string{}
 	}
-	out[labelLeaseID], out[labelLeaseManager], out[labelLeaseKey] = l.opts.ID, l.opts.Manager, l.opts.Key
+	out[labelLeaseID], out[labelLeaseManager], out[labelLeaseKey] = l.holder(), l.opts.Manager, l.opts.Key
 	return out
 }
 
