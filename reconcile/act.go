@@ -274,8 +274,8 @@ func (p *person) forgetFailure(v *service) {
 	}
 }
 
-// retry has what failed tried again: versions, runs of jobs, and steps that wait
-// for their next try.
+// retry has what failed tried again: versions, runs of jobs, and what waits for its next try, be
+// it a step or the start of a slot that crashed.
 func (p *person) retry() error {
 	for _, v := range p.inOrder() {
 		if !p.isTarget(v.app.Name, v.want.Name) {
@@ -294,7 +294,7 @@ func (p *person) retry() error {
 			p.setFact(ring.Forget{Table: "verdict", Key: ring.VersionKey(v.id, v.filesFailed.Version)})
 			p.names = append(p.names, string(v.id))
 		}
-		if p.forgetSteps(v.id, v.want.Spec.Image) {
+		if steps, waits := p.forgetSteps(v.id, v.want.Spec.Image), p.endWaits(v); steps || waits {
 			p.names = append(p.names, string(v.id))
 		}
 	}
@@ -365,6 +365,21 @@ func (p *person) forgetSteps(id ring.ServiceID, image string) bool {
 			key == "pull "+image || strings.HasPrefix(key, "pull "+image+" ") || strings.HasPrefix(key, "pull "+image+"@")
 		if its {
 			p.done.Again, found = append(p.done.Again, key), true
+		}
+	}
+	return found
+}
+
+// endWaits has the slots of a worker that crashed started again at once; it says whether any
+// waits. Its crashes stay counted: where it ends again, the next wait is the longer one.
+func (p *person) endWaits(v *service) bool {
+	found := false
+	for _, key := range sortedKeys(p.Facts.Slots) {
+		row := p.Facts.Slots[key]
+		well := slices.ContainsFunc(v.instances, func(in *instance) bool { return in.ready && in.inSlot(v.id) == key })
+		if row.ID == v.id && v.want.Kind == ring.Worker && !well && !row.Stopped && p.now.Before(row.Next) {
+			row.Next, found = time.Time{}, true
+			p.setFact(row)
 		}
 	}
 	return found

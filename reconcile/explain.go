@@ -478,7 +478,10 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 			if in.ExitCode == 0 && !in.OOM {
 				logs += meantToEnd
 			}
-			return rule, say("wait for the next try %s, or gitring retry %s --reason '…' tries now; %s", clock(cmp.Or(in.NextTry, e.now)), name, logs)
+			if !e.now.Before(in.NextTry) {
+				return rule, "wait: it is started again; " + logs
+			}
+			return rule, say("wait for the next try %s, or gitring retry %s --reason '…' tries now; %s", clock(in.NextTry), name, logs)
 		}
 	}
 	if says, whose := e.portPublishers(v); says != "" {

@@ -104,7 +104,7 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 		says, rule, next string
 	}{
 		{"it does", "service web\ncommit c1 web=v1\nrest", "web", ring.PhaseReady, "1/1 ready", "every slot runs the wanted version", "nothing to do"},
-		{"it crashes", "service web min_ready 1s\ncommit c1 web=v1\nrest\nversion v1 exits 1 after 1s\nfault crash web-1 exit 1\nwait 3m", "web", ring.PhaseDegraded, "exited with code 1", "slot 1 exited with code 1", "gitring crashes web/web"},
+		{"it crashes", "service web min_ready 1s\ncommit c1 web=v1\nrest\nversion v1 exits 1 after 1s\nfault crash web-1 exit 1\nwait 3m", "web", ring.PhaseDegraded, "exited with code 1", "slot 1 exited with code 1", "gitring retry web/web --reason '…' tries now; gitring logs web/web and gitring crashes web/web"},
 		{"it ends by itself", "service web min_ready 1s\ncommit c1 web=v1\nrest\nversion v1 exits 0 after 1s\nfault crash web-1 exit 0\nwait 3m", "web", ring.PhaseDegraded, "exited with code 0", "slot 1 exited with code 0", `write restart: "no" in its file`},
 		{"its first version is never ready", "service web start_timeout 5s threshold 1\nversion v1 never ready\ncommit c1 web=v1\nrest", "web", ring.PhaseFailed, "not ready within", "the rollout failed and stopped where it is", "git revert works, and may await approval"},
 		{"a newer version failed", "service web start_timeout 5s threshold 1\ncommit c1 web=v1\nrest\nversion v2 never ready\ncommit c2 web=v2\nrest", "web", ring.PhaseReady, "kept c1", "is kept: ", "gitring retry web/web"},

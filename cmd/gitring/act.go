@@ -140,10 +140,10 @@ func retryCmd(g *globals) *cobra.Command {
 	var b by
 	cmd := &cobra.Command{
 		Use:   "retry <app[/service]>",
-		Short: "Try again what failed: a version, a job, a pull",
+		Short: "Try again what failed: a version, a job, a pull, a start",
 		Long: "retry forgets that a version failed, so that it is rolled out once more; runs a\n" +
 			"job again that failed; and tries at once what waits for its next try, such as a\n" +
-			"pull. What is well is not touched.",
+			"pull, or a service that crashed. What is well is not touched.",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: g.completeApps,
 		RunE:              g.actOn("retry", &b),
