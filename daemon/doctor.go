@@ -250,12 +250,18 @@ func reboot(f *ring.Facts, seen *ring.Seen, e *doctor.Engine, worldErr error, en
 		if !ours || in.Kind.Ends() || in.State != ring.StateRunning {
 			continue
 		}
-		if _, planned := row.App.Service(in.Service); !planned {
+		s, planned := row.App.Service(in.Service)
+		if !planned {
 			continue
 		}
 		r.Ready++
-		if !r.Swarm && !slices.Contains(back, in.Policy) {
-			r.Stay = append(r.Stay, in.App+"/"+in.Service)
+		if r.Swarm || slices.Contains(back, in.Policy) {
+			continue
+		}
+		r.Stay = append(r.Stay, in.App+"/"+in.Service)
+		slot := f.Slots[ring.SlotKey(ring.ID(in.App, in.Service), in.Slot, in.Version)]
+		if slot.Instance == in.ID && slot.Crashes > 0 && slices.Contains(back, s.Restart.Engine) {
+			r.Crashed = append(r.Crashed, in.App+"/"+in.Service)
 		}
 	}
 	return r

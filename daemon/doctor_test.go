@@ -139,6 +139,16 @@ func TestARebootIsToldOfByTheEnginesPolicy(t *testing.T) {
 	r := reboot(&f, &seen, &doctor.Engine{}, nil, "")
 	require.Equal(t, 2, r.Ready)
 	require.Equal(t, []string{"web/db"}, r.Stay)
+	require.Empty(t, r.Crashed)
+
+	db := &seen.Instances[1]
+	db.ID, db.Slot, db.Version = "c1", 1, "1:aa"
+	f.Slots = map[string]ring.SlotRow{ring.SlotKey("web/db", 1, "1:aa"): {Instance: "c1", Crashes: 2}}
+	require.Empty(t, reboot(&f, &seen, &doctor.Engine{}, nil, "").Crashed, "its file asks for no restart by the engine")
+	f.Apps["web"].App.Services[1].Restart.Engine = "unless-stopped"
+	require.Equal(t, []string{"web/db"}, reboot(&f, &seen, &doctor.Engine{}, nil, "").Crashed)
+	db.ID = "c2"
+	require.Empty(t, reboot(&f, &seen, &doctor.Engine{}, nil, "").Crashed, "another one crashed")
 	require.Equal(t, "away", reboot(&f, &seen, &doctor.Engine{}, nil, "away").Err)
 	require.Equal(t, "no answer within 5s", reboot(&f, &seen, &doctor.Engine{}, context.DeadlineExceeded, "").Err)
 }

@@ -323,24 +323,43 @@ func (h *handback) workers() (names []string, whole bool) {
 	return names, len(names) == len(h.app.Services)
 }
 
-// up is the command that changes nothing. Without --no-recreate Compose would make
+// base is docker compose with the options that this project takes.
+func (h *handback) base() string {
+	if len(h.project.Files) > 0 && path.Dir(h.project.Files[0]) != h.project.Dir {
+		return "docker compose --project-directory " + h.project.Dir
+	}
+	return "docker compose"
+}
+
+// up is the command that changes nothing; "" where there is nothing that Compose could keep up. Without --no-recreate Compose would make
 // some containers anew, and without names it would run jobs again.
 func (h *handback) up() string {
-	words := []string{"docker compose"}
-	if len(h.project.Files) > 0 && path.Dir(h.project.Files[0]) != h.project.Dir {
-		words = append(words, "--project-directory", h.project.Dir)
+	names, whole := h.workers()
+	if len(names) == 0 && !whole {
+		return ""
 	}
-	words = append(words, "up -d")
+	words := []string{h.base(), "up -d"}
 	if len(h.anew) > 0 {
 		words = append(words, "--no-recreate")
 	}
-	if names, whole := h.workers(); !whole {
+	if !whole {
 		words = append(append(words, "--no-deps"), names...)
 	}
 	return strings.Join(words, " ")
 }
 
-func (h *handback) command(dir string) string { return "cd " + dir + " && " + h.up() }
+// command is up with its folder, "" where up is.
+func (h *handback) command(dir string) string {
+	if h.up() == "" {
+		return ""
+	}
+	return "cd " + dir + " && " + h.up()
+}
+
+// onlyRuns says that nothing is to be kept up, and how one of its services is run.
+func (h *handback) onlyRuns() string {
+	return fmt.Sprintf("nothing of %s is left for Compose to start; %s run --rm %s runs %[3]s", h.app.Name, h.base(), h.app.Services[0].Name)
+}
 
 // note says what Compose cannot do as gitring did, and what it does once.
 func (h *handback) note() {
@@ -357,6 +376,10 @@ func (h *handback) note() {
 		if s.Replicas > 1 && perSlot {
 			add("%s has data for each of its %d instances; Compose gives that of the first to all it makes anew", s.Name, s.Replicas)
 		}
+	}
+	if h.up() == "" {
+		add("%s", h.onlyRuns())
+		return
 	}
 	for _, line := range h.anewLines() {
 		add("%s", line)
@@ -400,19 +423,20 @@ func (h *handback) readme() []byte {
 	if h.fronts {
 		more += "\n\n" + strings.ToUpper(frontsStay[:1]) + frontsStay[1:] + "."
 	}
+	goesOn := "Its containers go on running; gitring keeps its hands off them until"
+	todo := "To have Compose look after them without changing anything, in this folder:\n\n    " + h.up() + "\n\n" + more
+	if h.up() == "" {
+		goesOn, todo = "gitring keeps its hands off it until", "N"+h.onlyRuns()[1:]+", in this folder."
+	}
 	return fmt.Appendf(nil, `# %[1]s, handed back by gitring
 
-This is the Compose project of app %[1]s as commit %[2]s has it. Its containers go on running; gitring keeps its hands off them until
+This is the Compose project of app %[1]s as commit %[2]s has it. %[3]s
 `+"`gitring adopt %[1]s --reason '…'`"+`.
-
-To have Compose look after them without changing anything, in this folder:
-
-    %[3]s
 
 %[4]s
 
 `+"`"+besideFile+"`"+` says what only gitring knew, and `+"`.env`"+` holds the host's values: keep it to yourself.
-`, h.app.Name, h.app.Commit.Short(), h.up(), more)
+`, h.app.Name, h.app.Commit.Short(), goesOn, todo)
 }
 
 // written is what a handback wrote.

@@ -111,9 +111,19 @@ func TestTheCommandOfAHandedBackProjectRunsNoJob(t *testing.T) {
 	h.note()
 	require.Len(t, h.notes, 3)
 
+	h = handbackOf(t, nil, &ring.App{Name: "chores", Path: "chores", Services: []ring.Service{{Name: "tidy", Kind: ring.JobK}}})
+	h.note()
+	require.Empty(t, h.command("/x"), "without names up would run the job again")
+	const left = "othing of chores is left for Compose to start; docker compose run --rm tidy runs tidy"
+	require.Equal(t, []string{"job tidy has run; docker compose up without names runs it again", "n" + left}, h.notes)
+	require.Contains(t, string(h.readme()), "\n\nN"+left+", in this folder.\n")
+	require.NotContains(t, string(h.readme()), "docker compose up")
+	require.NotContains(t, string(h.readme()), "go on running")
+
 	h = handbackOf(t, nil, &ring.App{Name: "shop", Path: "shop", Services: []ring.Service{{Name: "db"}}})
 	h.note()
 	require.Len(t, h.notes, 1)
+	require.Contains(t, string(h.readme()), "    docker compose up -d\n\nPlain")
 	require.Contains(t, h.notes[0], "another release may replace each container once", "a plain up is told of only one release")
 }
 

@@ -193,8 +193,19 @@ func rebootCheck(r *Reboot) Check {
 		if r.Podman {
 			hint = "gitring starts them as soon as it runs; restart: always has podman-restart.service do it, once enabled"
 		}
-		return c.is(Warn, hint,
-			"%d of %d instances come back if gitring does not: not %s", back, r.Ready, strings.Join(slices.Compact(slices.Sorted(slices.Values(r.Stay))), ", "))
+		if len(r.Crashed) > 0 {
+			lately := "gitring keeps the restarts of " + namesOnce(r.Crashed) + " until it has run for a while, because it crashed: nothing is to be done for it"
+			if len(r.Crashed) < len(r.Stay) {
+				lately += "; for the others: " + hint
+			}
+			hint = lately
+		}
+		return c.is(Warn, hint, "%d of %d instances come back if gitring does not: not %s", back, r.Ready, namesOnce(r.Stay))
 	}
 	return c.is(OK, "", "%d of %d instances come back if gitring does not", back, r.Ready)
+}
+
+// namesOnce are names in their order, each once.
+func namesOnce(names []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", ")
 }

@@ -36,4 +36,11 @@ func TestOnPodmanARebootIsMendedByItsUnit(t *testing.T) {
 	require.Contains(t, rebootCheck(&r).Hint, "restart: always has podman-restart.service do it")
 	r.Podman = false
 	require.NotContains(t, rebootCheck(&r).Hint, "podman")
+
+	// What crashed a moment ago has the policy in its file already.
+	r.Crashed = r.Stay
+	lately := "gitring keeps the restarts of web/db until it has run for a while, because it crashed: nothing is to be done for it"
+	require.Equal(t, lately, rebootCheck(&r).Hint)
+	r.Stay = append(r.Stay, "web/api")
+	require.Equal(t, lately+"; for the others: gitring starts them as soon as it runs; restart: unless-stopped has the engine do it", rebootCheck(&r).Hint)
 }

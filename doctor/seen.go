@@ -81,6 +81,9 @@ type Reboot struct {
 	Swarm  bool     // which places what ran on a node on another one
 	Ready  int      // instances that are to come back
 	Stay   []string // those of them that would not, as app/service
+	// Crashed are those of Stay whose restarts are gitring's for a while, because they crashed:
+	// their files ask the engine for them.
+	Crashed []string
 }
 
 // Folder is the state directory.

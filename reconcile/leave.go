@@ -32,9 +32,13 @@ func (p *person) leaveIt() error {
 		return unfitAct(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, why.Says)
 	}
 	o := ring.OverrideRow{Kind: ring.OverrideLeft, Target: p.App, Actor: p.Actor, Reason: p.Reason, At: p.now, Policies: map[string]ring.EnginePolicy{}}
+	runs := "nothing of it runs"
 	for _, v := range p.inOrder() {
 		if v.app.Name != p.App {
 			continue
+		}
+		if slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Live() }) {
+			runs = "it runs on as it is"
 		}
 		if why := p.movesNow(v); why != "" {
 			return unfitAct(say("wait until gitring status says Ready, or gitring rollout abort %s --reason '…'", v.id), "%s is under way: %s", v.id, why)
@@ -55,7 +59,7 @@ func (p *person) leaveIt() error {
 	}
 	p.forgetApp()
 	p.setFact(o)
-	p.done.Says = say("%s is Compose's again: it runs on as it is, and gitring keeps its hands off until gitring adopt %s --reason '…'", p.App, p.App)
+	p.done.Says = say("%s is Compose's again: %s, and gitring keeps its hands off until gitring adopt %[1]s --reason '…'", p.App, runs)
 	p.addEvent(ring.Event{Kind: ring.AppLeft, Source: f.App.Source, App: p.App, Commit: f.App.Commit, Actor: p.Actor, Reason: "handed back to Compose: " + p.Reason})
 	return nil
 }

@@ -57,6 +57,7 @@ func (g *globals) leave(ctx context.Context, r api.LeaveRequest) error {
 	for _, note := range done.Notes {
 		g.notice("%s", wording.SafeLine(note))
 	}
-	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\nto change nothing: %s\n", screen.Wrapped(wording.SafeLine(done.Says), g.width()), wording.SafeLine(done.Dir), wording.SafeLine(done.Command))
+	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\n%s", screen.Wrapped(wording.SafeLine(done.Says), g.width()), wording.SafeLine(done.Dir),
+		wording.When(done.Command != "", "to change nothing: "+wording.SafeLine(done.Command)+"\n"))
 	return err
 }
