@@ -430,7 +430,11 @@ func dependencyHint(why ring.Reason) string {
 // ruleOfWorker is the rest, in the order of the rules.
 func (e *explainer) ruleOfWorker(name string) (rule, next string) {
 	v := e.v
-	fix := say("push a commit that mends it (git revert works, and may await approval), or gitring retry %s --reason '…'", name)
+	revert := "git revert works"
+	if src := e.sourceOf(e.v.app.Name); src != nil && src.Apply == ApplyApprove {
+		revert += ", and awaits approval"
+	}
+	fix := say("push a commit that mends it (%s), or gitring retry %s --reason '…'", revert, name)
 	if v.failed != nil && v.failed.Code == ring.WhyProgramEnded {
 		fix += meantToEnd
 	}

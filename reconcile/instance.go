@@ -113,7 +113,7 @@ func (t *Pass) judgeInstance(v *service, in *instance) {
 	steady := since.Add(v.minReady(in))
 	if t.now.Before(steady) && !(in.Version == v.want.Version && v.isPromoted(in.Since)) {
 		t.wakeBy(steady)
-		in.young, in.reason = true, say("ready, for less than %s", v.minReady(in))
+		in.young, in.reason = true, t.youngSays(v, in)
 		return
 	}
 	in.fit = true
@@ -122,6 +122,14 @@ func (t *Pass) judgeInstance(v *service, in *instance) {
 		return
 	}
 	in.ready = true
+}
+
+// youngSays is why an instance that is green does not count as ready yet.
+func (t *Pass) youngSays(v *service, in *instance) string {
+	if in.inferred {
+		return say("runs, and counts as ready after %s", v.minReady(in))
+	}
+	return say("answers, and counts as ready after %s", v.minReady(in))
 }
 
 // judgeFront is the rest of judgeInstance for a front: it is ready once it took a table. While

@@ -45,7 +45,7 @@ func (t *Pass) judgeTask(v *service, in *instance) {
 	steady := in.Since.Add(v.minReady(in))
 	if t.now.Before(steady) && !(in.Version == v.want.Version && v.isPromoted(in.Since)) {
 		t.wakeBy(steady)
-		in.young, in.reason = true, say("ready, for less than %s", v.minReady(in))
+		in.young, in.reason = true, t.youngSays(v, in)
 		return
 	}
 	in.ready, in.fit = true, true

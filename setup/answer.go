@@ -126,7 +126,7 @@ func (in *Setup) questions(ctx context.Context, landing *string) []question {
 		{"profile", "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)", in.options.Profile, profile, string(policy.Compose), &in.Result.Profile, func(v string) string {
 			return unless(slices.Contains(config.Profiles, v), strings.Join(config.Profiles, ", "))
 		}},
-		{"publish", "who has the ports of apps: front (a small container keeps them open while an app is replaced, for 14 MiB each, and the app sees its address) or direct (as Compose has it, with a gap)", in.options.Publish, publish, ring.PublishDirect, &in.Result.Publish, func(v string) string {
+		{"publish", "who has the ports of apps: front (a small container keeps them open while an app is replaced, for 14 MiB each, and the app sees the front's address, not the visitor's) or direct (as Compose has it, with a gap)", in.options.Publish, publish, ring.PublishDirect, &in.Result.Publish, func(v string) string {
 			return unless(v == ring.PublishFront || v == ring.PublishDirect, "front or direct")
 		}},
 	}

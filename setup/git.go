@@ -114,7 +114,9 @@ func (in *Setup) ListNext(ctx context.Context) {
 	in.nextOfValues(add)
 	if in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
 		file := filepath.Join(filepath.Dir(o.Config), PolicyName)
-		if _, err := os.Stat(file); in.there != nil && err == nil { // a person chose what it grants
+		if in.ungrantable {
+			add("what the apps ask of the host: nothing can be granted before their mistakes are mended; then %s", in.again("gitring init --force --grants=most"))
+		} else if _, err := os.Stat(file); in.there != nil && err == nil { // a person chose what it grants
 			add("what the apps ask of the host: gitring policy suggest --config %s shows it, and --write %s --reason '…' with it grants it", pasteable(o.Config), pasteable(file))
 		} else {
 			add("what the apps ask of the host: %s grants it, with the line of each; gitring policy suggest shows it before", in.again("gitring init --force --grants=most"))

@@ -42,6 +42,11 @@ func (in *Setup) asks() bool { return !in.options.Yes && in.person.Terminal && !
 // smallest policy of it. It gives the judge of that policy.
 func (in *Setup) policy(c *ring.Commit, settings manifest.Settings) (admission.Judge, error) {
 	j := in.judge()
+	if in.Result.Profile == string(policy.Compose) {
+		r := manifest.Look(c, settings)
+		s := j.SuggestFor(&r)
+		in.ungrantable = len(s.Apps) == 0
+	}
 	if in.Result.Profile != string(policy.Compose) || in.there != nil && !in.options.Force {
 		if in.there != nil && in.options.Grants+in.options.Folders != "" {
 			in.Notice("%s is here and stays: --grants and --folders count with --force alone", in.Result.Config)

@@ -433,7 +433,7 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	var named []string
 	for _, c := range sv.Conditions {
 		if c.Type == ring.ConditionQuarantined {
-			hint = fmt.Sprintf("%s: push a commit that mends it (git revert works, and may await approval), or gitring retry %s", triedSays(sv), p.id())
+			hint = fmt.Sprintf("%s: push a commit that mends it (git revert works), or gitring retry %s", triedSays(sv), p.id())
 			if strings.HasSuffix(sv.Reason, "exited with code 0") {
 				hint += `; if it is meant to end, write restart: "no" in its file, which makes it a job`
 			}
@@ -458,9 +458,19 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	if f := sv.Front; f != nil && f.Queued > 0 {
 		s.Line(2, " ", screen.Text(p.id()), screen.Painted(wording.Counted(f.Queued, "request")+" waiting"+screen.Lasting(f.QueuedSince, now), screen.Yellow))
 	}
-	if hint != "" {
+	if hint = cmp.Or(hint, nextTry(sv, p.id())); hint != "" {
 		s.Line(4, " ", screen.Painted("hint:", screen.Dim), screen.Text(hint))
 	}
+}
+
+// nextTry is when the first slot that crashed is started again; "" where none waits for that.
+func nextTry(sv *ring.ServiceStatus, id string) string {
+	for _, in := range sv.Instances {
+		if in.State == ring.SlotBackingOff { // its reason has the time
+			return fmt.Sprintf("slot %d %s; gitring crashes %s --logs", in.Slot, in.Reason, id)
+		}
+	}
+	return ""
 }
 
 // tellsOfReady reports whether the row of a service says by its phase that too few are ready.

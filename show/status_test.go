@@ -242,7 +242,7 @@ func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {
 		}}}}}, View{})
 		return s.String()
 	}
-	const mend = ": push a commit that mends it (git revert works, and may await approval), or gitring retry shop/web\n"
+	const mend = ": push a commit that mends it (git revert works), or gitring retry shop/web\n"
 	for _, state := range []string{ring.SlotBackingOff, ring.SlotCrashed} {
 		require.Contains(t, seen(ring.RolloutPaused, "1:new", state), "hint: it is started again after waits that grow, and its rollout goes no further"+mend)
 	}
@@ -255,6 +255,22 @@ func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {
 	} {
 		require.Contains(t, seen(x[0], x[1], x[2]), "hint: it is not tried again"+mend, "%v", x)
 	}
+}
+
+// A service that crashes, whose version has not failed: when it is started again, and where to look.
+func TestAServiceThatCrashesHasItsNextTry(t *testing.T) {
+	seen := func(state, reason string) string {
+		s := screen.New(false, 0)
+		Status(s, &ring.Status{Host: "edge-1", Sources: []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{{
+			Name: "notes", Services: []ring.ServiceStatus{{
+				Name: "web", Kind: ring.Worker, Phase: ring.PhaseDegraded, Wanted: 1, Reason: "0/1 ready; slot 1 exited with code 1",
+				Instances: []ring.InstanceStatus{{Slot: 1, State: state, Reason: reason}},
+			}},
+		}}}}}, View{Problems: true})
+		return s.String()
+	}
+	require.Contains(t, seen(ring.SlotBackingOff, "exited with code 1; next try 15:19:04"), "    hint: slot 1 exited with code 1; next try 15:19:04; gitring crashes notes/web --logs\n")
+	require.NotContains(t, seen(ring.SlotCrashed, "exited with code 1"), "next try")
 }
 
 // Lesson L28: short ids, null times and null lists are shown, not fatal.

@@ -180,7 +180,7 @@ func (p *progress) took() string {
 // screenOf is a source by its line and its counts, and the services that have room, the worst first.
 func (p *progress) screenOf(st *ring.Status, now time.Time, shown *show.Shown) string {
 	s := p.live.Screen(p.g.colors())
-	took := show.Lasted(now.Sub(p.began)) + " so far" + wording.When(p.timeout > 0, ", gives up after "+show.Lasted(p.timeout))
+	took := show.Lasted(now.Sub(p.began)) + " so far" + wording.When(p.timeout > 0, ", this wait ends after "+show.Lasted(p.timeout))
 	show.Progress(s, st, took, now, shown)
 	return s.String()
 }
