@@ -431,7 +431,7 @@ func dependencyHint(why ring.Reason) string {
 func (e *explainer) ruleOfWorker(name string) (rule, next string) {
 	v := e.v
 	revert := "git revert works"
-	if src := e.sourceOf(e.v.app.Name); src != nil && src.Apply == ApplyApprove {
+	if src := e.sourceNamed(e.v.app.Source); src != nil && src.Apply == ApplyApprove {
 		revert += ", and awaits approval"
 	}
 	fix := say("push a commit that mends it (%s), or gitring retry %s --reason '…'", revert, name)

@@ -8,6 +8,9 @@ import "time"
 const (
 	leaseActs = 30 * time.Second
 	leaseDead = 45 * time.Second
+	// leaseFresh is how young a renewal is that a look does not renew: looks come several times
+	// a second while something happens, and each renewal is written by every manager.
+	leaseFresh = 5 * time.Second
 )
 
 // leaseStep is what a manager does about the lease after it looked at it.
@@ -61,6 +64,9 @@ func (l *lease) see(index uint64, mine bool, now instant) leaseStep {
 
 // wrote is told of a write that succeeded, by when it was sent.
 func (l *lease) wrote(sent instant) { l.held, l.renewed = true, sent }
+
+// isFresh reports whether the lease was renewed a moment ago: nobody can have taken it since.
+func (l *lease) isFresh(now instant) bool { return l.held && now.since(l.renewed) < leaseFresh }
 
 // acts reports whether this manager may make calls that change the cluster.
 func (l *lease) acts(now instant) bool { return l.held && now.since(l.renewed) < leaseActs }

@@ -38,7 +38,7 @@ func (w *leaseWorld) clock(i int) instant {
 // look is one look of a manager; the cluster may take long to answer, and meanwhile others go on.
 func (w *leaseWorld) look(r *rand.Rand, i int) {
 	m := w.by[i]
-	if w.now < m.down {
+	if w.now < m.down || m.isFresh(w.clock(i)) {
 		return
 	}
 	index, owner := w.index, w.owner
@@ -78,7 +78,7 @@ func (w *leaseWorld) pass(r *rand.Rand, i int, by time.Duration) {
 // quickLook is a look that is answered at once.
 func (w *leaseWorld) quickLook(i int) {
 	m := w.by[i]
-	if w.now < m.down {
+	if w.now < m.down || m.isFresh(w.clock(i)) {
 		return
 	}
 	if m.see(w.index, w.index > 0 && w.owner == i, w.clock(i)) != leaseFollow {
@@ -196,6 +196,16 @@ func TestACopyOfAManagerIsAnotherHolder(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, says.Mine)
 	require.Equal(t, "edge-1", says.Holder)
+}
+
+func TestALeaseIsNotWrittenAtEachLook(t *testing.T) {
+	var l lease
+	require.False(t, l.isFresh(instant{}), "nobody has it")
+	l.see(3, true, instant{})
+	l.wrote(instant{})
+	require.True(t, l.isFresh(instant{up: 4 * time.Second, wall: 4 * time.Second}))
+	require.False(t, l.isFresh(instant{up: 5 * time.Second, wall: 5 * time.Second}))
+	require.False(t, l.isFresh(instant{up: time.Second, wall: time.Hour}), "the machine stood still meanwhile")
 }
 
 // silent is a manager of which no method may be called: each would panic.

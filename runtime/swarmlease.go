@@ -79,6 +79,9 @@ func (l *swarmLease) renew(ctx context.Context, m manager) (ring.Lease, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.is.isFresh(l.now()) {
+		return l.says(), nil
+	}
 	was, err := l.find(ctx, m)
 	if err != nil {
 		return ring.Lease{}, err
