@@ -193,7 +193,7 @@ type EngineError struct {
 	Broken    bool // this container can never be started; see Try
 	Refusal   *Refusal
 	Holder    string // as in Try
-	// NoQuorum says that an engine that schedules by itself has too few managers to answer.
+	// NoQuorum reports whether an engine that schedules by itself has too few managers to answer.
 	NoQuorum bool
 	// Wait is how long it is of no use to try again, where that is known, such
 	// as a registry that limits requests; 0 leaves it to the one who decides.
