@@ -72,6 +72,8 @@ func (t *Pass) updateFailure(v *service) ring.Reason {
 	s := v.sent
 	switch {
 	case s == nil:
+	case s.Version != v.want.Version && v.good != nil && v.good.Service.Version == v.want.Version:
+		return ring.Reason{} // a hand took another one in the place of what was good before: it is sent once more
 	case s.Version != v.want.Version && v.rollout.Sent && s.Update.RolledBack():
 		return ring.Reason{Code: ring.WhyInstanceNotReady, Says: say("the swarm went back to version %s: %s", s.Version.Short(), cmp.Or(s.Says, "nobody knows why"))}
 	case s.Version != v.want.Version:
