@@ -289,6 +289,54 @@ secrets: {pw: {environment: PASSWORD}, own: {file: own.pem}, tls: {file: tls.enc
 	}
 }
 
+// A text without a value has the owner and mode that Compose gives it, too. It lies among the
+// contents, where the daemon asks each now and then whether it is an opened value of before.
+func TestATextOfTheComposeFileHasTheOwnerAndModeThatComposeSays(t *testing.T) {
+	h := newSecretHost(t)
+	tree := fstest.MapFS{
+		"shop/.env": file("GREETING=hello\n"),
+		"shop/compose.yaml": file(`services:
+  web:
+    image: web:1
+    pull_policy: never
+    configs:
+      - {source: text, target: /etc/own, uid: "70", gid: "71", mode: 0400}
+      - {source: text, target: /etc/run, mode: 0555}
+      - {source: text, target: /etc/group, gid: "71"}
+      - {source: text, target: /etc/plain}
+      - {source: held, target: /etc/held, uid: "70"}
+    secrets: [{source: word, target: /etc/word, uid: "70", mode: 0440}]
+configs: {text: {content: "one text\n"}, held: {file: held.txt}}
+secrets: {word: {environment: GREETING}}
+`),
+		"shop/held.txt": file("of the commit"),
+	}
+	app := h.app(h.look(older, tree), "shop")
+	web, _ := app.Service("web")
+	require.Equal(t, "one text\n", h.mountedAt(web, "/etc/own"))
+	require.Equal(t, "hello", h.mountedAt(web, "/etc/word"))
+	us := fmt.Sprintf("%d %d", os.Geteuid(), os.Getegid())
+	for target, want := range map[string]string{
+		"own": "-r-------- 70 71", "group": "-r--r--r-- 0 71", "run": "-r-xr-xr-x " + us, "plain": "-r--r--r-- " + us, "held": "-r--r--r-- " + us,
+		"word": "-r--r----- 70 0",
+	} {
+		if !mayChown() {
+			want = want[:10] + " " + us
+			want = strings.Replace(strings.Replace(want, "-r--------", "-r--r--r--", 1), "-r--r-----", "-r--r--r--", 1)
+		}
+		m := web.Spec.Mounts[slices.IndexFunc(web.Spec.Mounts, func(m ring.Mount) bool { return m.Target == "/etc/"+target })]
+		st, err := os.Stat(filepath.Join(h.d.contentStore.at(m.Source), m.File))
+		require.NoError(t, err)
+		uid, gid, _ := disk.OwnersOf(st)
+		require.Equal(t, want, fmt.Sprint(st.Mode(), " ", uid, " ", gid), target)
+	}
+	require.Equal(t, []string{"web: uid of config held is not carried out: the file is root's, and every user of the container may read it"},
+		slices.DeleteFunc(slices.Clone(app.Notes), func(n string) bool { return !strings.Contains(n, "carried out") }))
+	opened, err := h.d.store.OpenedContents()
+	require.NoError(t, err)
+	require.Empty(t, opened, "none of them is a value of before")
+}
+
 const oneSecretCompose = `services:
   db:
     image: web:1

@@ -188,9 +188,13 @@ func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec b
 
 // made is a content of one file that is not one of the commit.
 func (b *builderOf) made(text string, at place, exec bool, as *ring.FileOwner) (held, *fault) {
-	const file = ring.ValueFile
-	if !ring.HasSealed(text) {
-		as = nil // it lies with what commits mount, whose files are for everybody to read
+	file := ring.ValueFile
+	switch {
+	case ring.HasSealed(text):
+	case as.ForAll():
+		as = nil // as every file that commits mount
+	default:
+		file = ring.GivenFile
 	}
 	hash, f := b.madeContent([]ring.ContentFile{{
 		Path: file, Exec: exec, Sealed: ring.HasSealed(text), As: as,

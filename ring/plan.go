@@ -601,6 +601,10 @@ type Content struct {
 // a value, and no commit has as a file.
 const ValueFile = "value"
 
+// GivenFile is that name where the text holds no value, and the file is for a user that the
+// Compose file names: the daemon may not read it any more.
+const GivenFile = "given"
+
 // ContentFile is one regular file; Path is relative and clean.
 type ContentFile struct {
 	Path string
@@ -619,6 +623,11 @@ type FileOwner struct {
 	UID  int    `json:"uid"`
 	GID  int    `json:"gid"`
 	Mode uint32 `json:"mode"` // permission bits
+}
+
+// ForAll reports whether everybody may read a file of root's, as where nothing is said.
+func (o *FileOwner) ForAll() bool {
+	return o == nil || o.UID == 0 && o.GID == 0 && (o.Mode == 0o444 || o.Mode == 0o555)
 }
 
 // AddTo writes into the hash of a content what f adds to it, with its bytes. The

@@ -56,6 +56,21 @@ type dockerRegistry struct {
 func newRegistry(t *testing.T, host string, private, secure bool) *dockerRegistry {
 	t.Helper()
 	c := engineOrSkip(t)
+	r := debianRegistry(t, host, private, secure)
+	t.Cleanup(func() {
+		ctx := context.Background()
+		list, err := c.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", r.label))})
+		require.NoError(t, err)
+		for _, i := range list {
+			_, _ = c.ImageRemove(ctx, i.ID, image.RemoveOptions{Force: true, PruneChildren: true})
+		}
+	})
+	return r
+}
+
+// debianRegistry starts one that no engine asks.
+func debianRegistry(t *testing.T, host string, private, secure bool) *dockerRegistry {
+	t.Helper()
 	if _, err := exec.LookPath("docker-registry"); err != nil && os.Getenv("GITRING_ENGINE_TESTS") != "1" {
 		t.Skip("no docker-registry here; scripts/needs.sh installs it")
 	}
@@ -80,14 +95,6 @@ func newRegistry(t *testing.T, host string, private, secure bool) *dockerRegistr
 	require.NoError(t, os.WriteFile(r.dir+"/config.yml", b, 0o600))
 	r.start()
 	t.Cleanup(r.stop)
-	t.Cleanup(func() {
-		ctx := context.Background()
-		list, err := c.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", r.label))})
-		require.NoError(t, err)
-		for _, i := range list {
-			_, _ = c.ImageRemove(ctx, i.ID, image.RemoveOptions{Force: true, PruneChildren: true})
-		}
-	})
 	return r
 }
 
@@ -191,9 +198,12 @@ func (r *dockerRegistry) send(method, at, kind string, body []byte, want int) *h
 	return res
 }
 
-func (r *dockerRegistry) blob(b []byte) (digest string) {
+func (r *dockerRegistry) blob(b []byte) (digest string) { return r.blobOf("app", b) }
+
+// blobOf puts a blob into a repository.
+func (r *dockerRegistry) blobOf(repo string, b []byte) (digest string) {
 	r.t.Helper()
-	res := r.send("POST", r.url("/v2/app/blobs/uploads/"), "", nil, http.StatusAccepted)
+	res := r.send("POST", r.url("/v2/"+repo+"/blobs/uploads/"), "", nil, http.StatusAccepted)
 	at, err := url.Parse(res.Header.Get("Location"))
 	require.NoError(r.t, err)
 	digest = digestOf(b)

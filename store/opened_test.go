@@ -70,8 +70,10 @@ func TestAContentThatHoldsAValueOfTheHostIsKnownAfterARestart(t *testing.T) {
 	run.Exec = true
 	script := hashed(run)
 	folder := hashed(file("a", "1"), file(ring.ValueFile, "of the commit"))
+	given := file(ring.GivenFile, "a text of the Compose file for one user")
+	given.As = &ring.FileOwner{UID: 70, Mode: 0o400}
 	other := hashed(file("nginx.conf", "of the commit"))
-	for _, c := range []ring.Content{secret, made, script, folder, other} {
+	for _, c := range []ring.Content{secret, made, script, folder, hashed(given), other} {
 		require.NoError(t, s.WriteContent(t.Context(), c))
 	}
 	for range 2 { // what was read once is not read again
