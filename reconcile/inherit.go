@@ -26,20 +26,15 @@ func (t *Pass) transferPending(v *service) ring.Reason {
 			if id == v.id || other != nil && (other == t.serviceBehind(v) || t.serviceBehind(other) == v) || !t.mayRun(other, in) { // those have gates of their own
 				continue
 			}
-			what := t.firstClash(v, v.want, mine, in.App, in.Service, in.Version, t.writtenOf(id, in))
-			switch {
-			case what == "":
-			case other == nil:
-				verb := "writes"
-				if isPort(what) {
-					verb = "publishes"
-				}
-				return ring.Reason{
-					Code: ring.WhyTransferPending, On: id,
-					Says: say("waits until %s is gone, which left the plan and %s %s", t.calledName(v, id), verb, what),
-				}
-			default:
-				return t.waitsForHeir(v, other, what)
+			if what := t.firstClash(v, v.want, mine, in.App, in.Service, in.Version, t.writtenOf(id, in)); what != "" {
+				return t.waitsForHolder(v, id, what)
+			}
+		}
+	}
+	for _, s := range t.clusterServices() { // nothing of it may run now: it is started again at any time
+		if id := ring.ID(s.App, s.Service); id != v.id {
+			if what := t.firstClash(v, v.want, mine, s.App, s.Service, s.Version, s.Writes); what != "" {
+				return t.waitsForHolder(v, id, what)
 			}
 		}
 	}
@@ -53,6 +48,21 @@ func (t *Pass) transferPending(v *service) ring.Reason {
 		}
 	}
 	return ring.Reason{}
+}
+
+// waitsForHolder is the reason while another service writes what v is to write.
+func (t *Pass) waitsForHolder(v *service, id ring.ServiceID, what string) ring.Reason {
+	if other := t.views[id]; other != nil {
+		return t.waitsForHeir(v, other, what)
+	}
+	verb := "writes"
+	if isPort(what) {
+		verb = "publishes"
+	}
+	return ring.Reason{
+		Code: ring.WhyTransferPending, On: id,
+		Says: say("waits until %s is gone, which left the plan and %s %s", t.calledName(v, id), verb, what),
+	}
 }
 
 // mayRun reports whether an instance runs, or will once it is healed.

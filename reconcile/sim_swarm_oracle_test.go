@@ -110,7 +110,7 @@ func (d *daemon) watchEnd(s *swarmService, x *swarmTask, why string) {
 // watchRoom holds what runs at once to I2.
 func (d *daemon) watchRoom(s *swarmService) {
 	want := d.wantOf(s.App, s.Service)
-	if want == nil || s.handled {
+	if want == nil || s.handled || d.now.Sub(s.hand) < 5*time.Minute { // each spec of a hand may leave one more behind
 		return
 	}
 	n := max(want.Replicas, s.spec.want.Replicas)

@@ -305,7 +305,8 @@ func (s *swarmRun) rest() {
 		if !in && !s.leansOn(&app, o.Service) {
 			s.violate("I7: %s left the plan and is there", o.Name)
 		}
-		if o.spec.is != o.spec.sent && !(judged && !verdict.Good) && !s.waitsFor(&app, &want) { // what failed, or waits, stays as it is
+		// What failed, or waits, or is here for what leans on it alone stays as it is.
+		if in && o.spec.is != o.spec.sent && !(judged && !verdict.Good) && !s.waitsFor(&app, &want) {
 			s.violate("I7: the spec of %s is somebody else's", o.Name)
 		}
 	}
@@ -323,15 +324,17 @@ func (s *swarmRun) leansOn(app *ring.App, left string) bool {
 // waitsFor reports whether a service may wait for another one for good.
 func (s *swarmRun) waitsFor(app *ring.App, want *ring.Service) bool {
 	for _, o := range s.swarm.services { // another one that came no further, or failed, has its data
-		if o.Service != want.Name && slices.ContainsFunc(o.spec.want.Spec.Mounts, func(m ring.Mount) bool { return m.Kind == ring.MountVolume && slices.Contains(want.Spec.Mounts, m) }) {
+		has := slices.ContainsFunc(o.spec.want.Spec.Mounts, func(m ring.Mount) bool { return m.Kind == ring.MountVolume && slices.Contains(want.Spec.Mounts, m) })
+		has = has || firstData(app, want) != "" && slices.ContainsFunc(o.tasks, func(x *swarmTask) bool { return len(x.holds) > 0 }) // there is one volume
+		if o.Service != want.Name && has {
 			return true
 		}
 	}
 	for _, d := range want.DependsOn {
 		on, in := app.Service(d.Service)
 		verdict, judged := s.disk.Verdicts[ring.VersionKey(ring.ID(app.Name, d.Service), on.Version)]
-		if in && (judged && !verdict.Good || !s.natures[on.Spec.Image].good()) {
-			return true
+		if in && (judged && !verdict.Good || !s.natures[on.Spec.Image].good() || s.waitsFor(app, &on)) {
+			return true // or that one waits for the data of this one, which is told
 		}
 	}
 	return false

@@ -70,10 +70,10 @@ type swarmService struct {
 	// stopped is when an update paused: an equal spec within moments of that is not noticed.
 	stopped time.Time
 	deaf    bool
-	// hurt is when a task of it last ended by itself or was lost, and handled reports whether the
-	// spec in force is somebody else's.
-	hurt    time.Time
-	handled bool
+	// hurt is when a task of it last ended by itself or was lost. handled reports whether the spec
+	// in force is somebody else's, and hand is when it last was given such a one.
+	hurt, hand time.Time
+	handled    bool
 }
 
 type swarmTask struct {
@@ -251,7 +251,9 @@ func (e *engine) takeSpec(s *swarmService, spec swarmSpec) {
 		x.fresh = false
 	}
 	s.sends++
-	s.handled = spec.is != spec.sent
+	if s.handled = spec.is != spec.sent; s.handled {
+		s.hand = e.now
+	}
 	e.swarm.bump(s)
 }
 
@@ -369,7 +371,9 @@ func (e *engine) placeTask(s *swarmService, x *swarmTask) {
 	if x.node == nil {
 		return
 	}
-	x.placed = true
+	if x.placed = true; !x.node.gone.IsZero() { // which nobody knows yet
+		s.hurt = e.now
+	}
 	if n := e.nature(x.box); !n.noStart && !n.rejected && x.node.gone.IsZero() {
 		e.started++
 		x.State, x.since = ring.StateRunning, e.now
@@ -756,7 +760,7 @@ func (e *engine) byHand(s *swarmService, how string) {
 	case "rollback":
 		if s.prev != nil {
 			e.takeSpec(s, *s.prev)
-			s.Update, s.handled = rollbackBegan, true
+			s.Update, s.handled, s.hand = rollbackBegan, true, e.now
 		}
 	case "remove":
 		e.removeService(s, "removed by hand")

@@ -12,6 +12,14 @@ import (
 // onCluster reports whether the engine schedules by itself.
 func (t *Pass) onCluster() bool { return t.Seen.Cluster != nil }
 
+// clusterServices are those of this cluster; none elsewhere.
+func (t *Pass) clusterServices() []ring.ClusterService {
+	if !t.onCluster() {
+		return nil
+	}
+	return t.Seen.Cluster.Services
+}
+
 // clusterService is a service as the cluster has it; nil where it has none.
 func (t *Pass) clusterService(id ring.ServiceID) *ring.ClusterService {
 	if !t.onCluster() {

@@ -183,7 +183,7 @@ func (t *decider) dataHeld(v *service) string {
 	if len(mine) == 0 {
 		return ""
 	}
-	for _, s := range t.Seen.Cluster.Services {
+	for _, s := range t.clusterServices() {
 		if id := ring.ID(s.App, s.Service); id != v.id {
 			if what := t.firstClash(v, v.target, mine, s.App, s.Service, s.Version, s.Writes); what != "" {
 				return say("waits for %s to let go of %s", t.calledName(v, id), what)
