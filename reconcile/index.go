@@ -42,6 +42,7 @@ type index struct {
 	outrun  map[string]bool                         // apps of which something newer runs, see isOutrun
 	fronts  map[ring.ServiceID][]toldFront          // see frontsOf
 	sent    map[ring.ServiceID]*ring.ClusterService // see clusterService
+	namers  map[string][]*service                   // see namersOf
 	memory  int64                                   // see declared
 	summed  bool
 }
@@ -123,6 +124,27 @@ func (t *Pass) inOrder() []*service {
 		slices.SortFunc(t.by.order, func(a, b *service) int { return cmp.Compare(a.id, b.id) })
 	}
 	return t.by.order
+}
+
+// namersOf are the services of which a version asks for a container_name: the wanted one or
+// the last good one, which are all that a target can be.
+func (t *Pass) namersOf(name string) []*service {
+	if t.by.namers == nil {
+		t.by.namers = map[string][]*service{}
+		for _, v := range t.inOrder() {
+			asked := v.want.Spec.ContainerName
+			if asked != "" {
+				t.by.namers[asked] = append(t.by.namers[asked], v)
+			}
+			if v.good == nil {
+				continue
+			}
+			if good := v.good.Service.Spec.ContainerName; good != "" && good != asked {
+				t.by.namers[good] = append(t.by.namers[good], v)
+			}
+		}
+	}
+	return t.by.namers[name]
 }
 
 // seenIDs are the services that instances are seen of, sorted.

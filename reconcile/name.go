@@ -108,7 +108,7 @@ func (t *decider) lengthenName(in *ring.Instance) bool {
 
 // isClaimedName reports whether a name is the container_name of a service of any app in force.
 func (t *Pass) isClaimedName(name string) bool {
-	return slices.ContainsFunc(t.inOrder(), func(v *service) bool {
+	return slices.ContainsFunc(t.namersOf(name), func(v *service) bool {
 		return v.want.Spec.ContainerName == name || v.target.Spec.ContainerName == name
 	})
 }
