@@ -104,7 +104,7 @@ func (s *Socket) crashes(w http.ResponseWriter, r *http.Request, p Peer) error {
 	if !p.may(ScopeLogs) {
 		all = slices.Clone(all)
 		for i := range all { // they are of its log, too
-			all[i].Words, all[i].Newest.Log = "", nil
+			all[i].Words, all[i].Newest.Log, all[i].Newest.Checked = "", nil, nil
 		}
 	}
 	if all == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/gitring/gitring/ring"
@@ -32,10 +33,8 @@ func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, p Peer) error {
 	if err != nil {
 		return err
 	}
-	if e.Crash != nil && !p.may(ScopeLogs) {
-		plain := *e.Crash
-		plain.Log = nil
-		e.Crash = &plain
+	if !p.may(ScopeLogs) {
+		e = withoutPrinted(e)
 	}
 	hidden, err := s.hiddenNow(r.Context(), p)
 	if err != nil {
@@ -45,6 +44,20 @@ func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, p Peer) error {
 		return err
 	}
 	return writeJSON(w, e)
+}
+
+// withoutPrinted leaves out what programs printed.
+func withoutPrinted(e ring.Explained) ring.Explained {
+	if e.Crash != nil {
+		plain := *e.Crash
+		plain.Log, plain.Checked = nil, nil
+		e.Crash = &plain
+	}
+	e.Instances = slices.Clone(e.Instances)
+	for i := range e.Instances {
+		e.Instances[i].Printed = nil
+	}
+	return e
 }
 
 // Inspect says why a service, or one slot of it, is as it is. Slot 0 is all.

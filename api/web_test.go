@@ -180,12 +180,13 @@ func TestAnActOnTCPHasAnAccountForItsActor(t *testing.T) {
 
 func TestWhoMayNotReadLogsSeesNoLineOfThem(t *testing.T) {
 	w := newWebDoor(t)
-	crash := ring.Crash{Log: []string{"password=hunter2"}, Reason: "exited with code 3"}
+	told := []string{"password=hunter2"}
+	crash := ring.Crash{Log: told, Checked: told, Reason: "exited with code 3"}
 	w.socket.calls.Crashes = func(context.Context, CrashQuery) ([]CrashGroup, error) {
 		return []CrashGroup{{App: "web", Words: "password=hunter2", Newest: crash}}, nil
 	}
 	w.socket.calls.Inspect = func(context.Context, InspectQuery) (ring.Explained, error) {
-		return ring.Explained{App: "web", Crash: &crash}, nil
+		return ring.Explained{App: "web", Crash: &crash, Instances: []ring.ExplainedInstance{{Printed: []ring.CheckPrinted{{Lines: told}}}}}, nil
 	}
 	read, logs := w.token("reader", "read"), w.token("logs", "logs")
 	for _, target := range []string{"/v1/crashes?app=web", "/v1/inspect?app=web&service=web"} {

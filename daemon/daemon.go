@@ -223,7 +223,7 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 	options := runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.OwnerName(), Sources: d.sourceNames(), ContentDir: d.contentDir(), DataRoot: d.cfg.DataRoot,
 		Front: d.upgrades.FrontBuild, Allow: d.judge.Allow, ImageRules: d.imageRules, Verified: d.isVerified, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
-		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.openSealed, Values: d.valuesOf,
+		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.openSealed, Values: d.valuesOf, Printed: func(id string) map[string]string { return d.health.Printed(id) },
 		ContentAt: d.contentStore.at, Placed: []string{secretsOnDisk(d.cfg.State), d.cfg.Secrets.Dir},
 		DockerConfig: d.cfg.Registries.DockerConfig, Helpers: d.cfg.Registries.Helpers, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },

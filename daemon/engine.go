@@ -30,6 +30,7 @@ type engine interface {
 	Commits(ctx context.Context, source string) ([]ring.SHA, error)
 	Exec(ctx context.Context, id string, argv []string) (exit int, output string, err error)
 	Logs(ctx context.Context, id string, o runtime.LogOptions, w io.Writer) error
+	Printed(ctx context.Context, id string, want *ring.Service) ([]ring.CheckPrinted, error)
 	Usage(ctx context.Context, ids []string) (map[string]ring.Usage, error)
 
 	// Labelled asks for one container by its name or ID, for a proof.

@@ -37,9 +37,36 @@ func (d *Daemon) inspect(ctx context.Context, q api.InspectQuery) (ring.Explaine
 		if in.Checks, err = d.lastResults(ctx, in.ID); err != nil {
 			d.log.Warn("could not read the results of checks", "instance", in.ID, "err", err)
 		}
+		if in.Printed, err = d.printedOf(ctx, &w, id, in); err != nil {
+			d.log.Warn("could not ask what checks printed", "instance", in.ID, "err", err)
+		}
 	}
 	e.Notes = d.looseOf(ctx, w, q)
 	return e, nil
+}
+
+// printedOf is what the checks of an instance printed that is not ready.
+func (d *Daemon) printedOf(ctx context.Context, w *reconcile.World, id ring.ServiceID, in *ring.ExplainedInstance) ([]ring.CheckPrinted, error) {
+	if in.Engine != ring.StateRunning || in.State == ring.SlotReady {
+		return nil, nil
+	}
+	return d.engine.Printed(ctx, in.ID, madeFrom(&w.Facts, id, in.Version))
+}
+
+// madeFrom is the service as an instance of a version was made from it; nil where that
+// is not known any more.
+func madeFrom(f *ring.Facts, id ring.ServiceID, v ring.Version) *ring.Service {
+	app, service := id.Split()
+	services := f.Apps[app].App.Services
+	if good := f.Good[id]; good != nil {
+		services = append(slices.Clone(services), good.Service)
+	}
+	for i := range services {
+		if s := &services[i]; s.Name == service && s.Version == v {
+			return s
+		}
+	}
+	return nil
 }
 
 // usage is what the instances of this host take of it now.

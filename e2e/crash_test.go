@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -113,4 +114,35 @@ func (h *host) fromJSON(into any, args ...string) {
 	out, err := h.command(append(args, "-o", "json")...).Output()
 	require.NoError(h.t, err, string(out))
 	require.NoError(h.t, json.Unmarshal(out, into), string(out))
+}
+
+// A version that is restored because a check failed says what that check printed, be it the
+// engine's HEALTHCHECK or a check of gitring's own.
+func TestWhatAFailedCheckPrintedIsToldWithTheOutcome(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app := h.app("web")
+	first := h.repo.pushed("Version 1", files{app + "/compose.yaml": h.compose(app, obj{"engines": web("1"), "own": web("1")})})
+	h.start()
+	h.synced(first)
+
+	quick := rollout(obj{"start_timeout": "3s", "failure_threshold": 1})
+	own := obj{"checks": []any{obj{"name": "db", "for": "readiness", "exec": []any{"/app", "tell", "1", "no tables"}, "interval": "500ms"}}}
+	h.repo.pushed("Version 2", files{app + "/compose.yaml": h.compose(app, obj{
+		"engines": web("2", obj{"healthcheck": obj{"test": []any{"CMD", "/app", "tell", "1", "no database"}, "interval": "1s", "retries": 1}}, quick),
+		"own":     web("2", obj{"x-gitring": own}, quick),
+	})})
+	code, out := h.run("sync", "--wait")
+	require.Equal(t, 6, code, out)
+	for _, verb := range [][]string{{"status"}, {"crashes", "--logs"}, {"inspect", app + "/engines"}, {"inspect", app + "/own"}} {
+		h.until(strings.Join(verb, " ")+" says what the check printed", func() bool {
+			_, out = h.run(verb...)
+			return strings.Contains(out, "printed:") && strings.Contains(out, map[string]string{app + "/engines": "no database"}[verb[len(verb)-1]]) &&
+				(verb[0] == "inspect" || strings.Contains(out, "no database") && strings.Contains(out, "no tables"))
+		})
+	}
+	require.Contains(t, out, "no tables", "of its own service")
+	code, out = h.run("sync", "--wait")
+	require.Equal(t, 6, code, out)
+	require.Contains(t, out, "the check printed:")
 }

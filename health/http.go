@@ -74,7 +74,8 @@ func (p *prober) http(ctx context.Context, in ring.Instance, c ring.HTTPCheck, t
 	}
 	defer res.Body.Close() //nolint:errcheck // nothing is written, and the connection goes
 	if !accepted(res.StatusCode, c.Status) {
-		return failed("%s answered %d", what, res.StatusCode)
+		body, _ := io.ReadAll(io.LimitReader(res.Body, ring.PrintedCap)) // what there is of it, for people
+		return failed("%s answered %d", what, res.StatusCode).printing(string(body))
 	}
 	if c.Match == "" {
 		return passed()
@@ -86,7 +87,7 @@ func (p *prober) http(ctx context.Context, in ring.Instance, c ring.HTTPCheck, t
 	if err != nil {
 		return failed("%s answered %d, then its body %s", what, res.StatusCode, because(ctx, err, timeout))
 	}
-	return failed("%s answered %d without the text to match", what, res.StatusCode)
+	return failed("%s answered %d without the text to match", what, res.StatusCode).printing(string(body))
 }
 
 // dress gives a request the headers of its check.

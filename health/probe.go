@@ -24,6 +24,9 @@ type answer struct {
 	ok    bool
 	says  string
 	took  time.Duration
+	// printed is what the command printed, or the body of an answer, of a check that
+	// failed. It may hold a secret: it is no part of a reason.
+	printed string
 }
 
 func passed() answer { return answer{known: true, ok: true} }
@@ -91,20 +94,26 @@ func (p *prober) tcp(ctx context.Context, in ring.Instance, port int, timeout ti
 	return passed()
 }
 
-// run never repeats what the command printed nor its arguments: either may
+// printing is a with the beginning of what was printed.
+func (a answer) printing(text string) answer {
+	a.printed = text[:min(len(text), ring.PrintedCap)]
+	return a
+}
+
+// run never says in its reason what the command printed nor its arguments: either may
 // hold a secret, and a reason is read by everyone.
 func (p *prober) run(ctx context.Context, in ring.Instance, argv []string, timeout time.Duration) answer {
 	if p.exec == nil {
 		return unknown("exec %s: this engine runs no commands in containers", argv[0])
 	}
-	code, _, err := p.exec(ctx, in.ID, argv)
+	code, printed, err := p.exec(ctx, in.ID, argv)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failed("exec %s did not end within %s", argv[0], timeout)
+		return failed("exec %s did not end within %s", argv[0], timeout).printing(printed)
 	case err != nil:
 		return unknown("exec %s could not be run", argv[0])
 	case code != 0:
-		return failed("exec %s exited %d", argv[0], code)
+		return failed("exec %s exited %d", argv[0], code).printing(printed)
 	}
 	return passed()
 }

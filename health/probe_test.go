@@ -113,8 +113,11 @@ func TestHTTP(t *testing.T) {
 			require.True(t, a.known)
 			require.Equal(t, strings.ReplaceAll(tc.says, "PORT", strconv.Itoa(c.Port)), a.says)
 			require.Equal(t, tc.says == "", a.ok)
+			require.Equal(t, tc.name == "the body does not match", a.printed == "starting", "what it answered is told")
 		})
 	}
+	port := serve(t, status(503, "no database"))
+	require.Equal(t, "no database", ask(ring.Check{HTTP: &ring.HTTPCheck{Port: port, Path: "/"}}).printed)
 }
 
 func TestRedirectIsAnAnswer(t *testing.T) {
@@ -170,9 +173,15 @@ func TestExec(t *testing.T) {
 		require.Equal(t, argv, got)
 		return 0, "", nil
 	}))
-	require.Equal(t, failed("exec check-db exited 3"), run(func(context.Context, string, []string) (int, string, error) {
+	wrong := run(func(context.Context, string, []string) (int, string, error) {
 		return 3, "password s3cret was wrong", nil
-	}))
+	})
+	require.Equal(t, "exec check-db exited 3", wrong.says, "a reason is read by everyone")
+	require.Equal(t, "password s3cret was wrong", wrong.printed)
+	long := run(func(context.Context, string, []string) (int, string, error) {
+		return 3, strings.Repeat("x", 2*ring.PrintedCap), nil
+	})
+	require.Len(t, long.printed, ring.PrintedCap)
 	require.Equal(t, failed("exec check-db did not end within 20ms"), run(func(ctx context.Context, _ string, _ []string) (int, string, error) {
 		<-ctx.Done()
 		return 0, "", ctx.Err()

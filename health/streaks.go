@@ -42,6 +42,7 @@ func (w *Watcher) record(v *watched, c ring.Check, a answer, now time.Time) bool
 		return false // the same word as at the last look
 	}
 	w.log.add(s.Instance, c.Name, a, now)
+	v.printed[c.Name] = a.printed
 	before := Fold(v.order, v.streaks)
 	next := Step(s, c, a.ok, a.says, now)
 	v.streaks[c.Name] = next

@@ -14,13 +14,14 @@ type watched struct {
 	order   []ring.Check
 	asks    map[string]string // of each check, by name
 	streaks map[string]ring.Streak
-	since   time.Time // when it was first watched by this daemon
+	since   time.Time         // when it was first watched by this daemon
+	printed map[string]string // by each check that failed when it was asked last
 }
 
 // begin takes up an instance, with the streaks of an earlier run of the daemon
 // where they are of this very start of it. Called with the lock held.
 func (w *Watcher) begin(in ring.Instance, now time.Time) *watched {
-	v := &watched{since: now, streaks: map[string]ring.Streak{}}
+	v := &watched{since: now, streaks: map[string]ring.Streak{}, printed: map[string]string{}}
 	for _, s := range w.loaded[in.ID] {
 		if !s.Started.Equal(in.Started) {
 			continue
@@ -66,6 +67,7 @@ func (v *watched) take(p ring.Probe) {
 		v.streaks[c.Name] = anew(s, c, asks, v.in, was)
 	}
 	maps.DeleteFunc(v.streaks, func(name string, _ ring.Streak) bool { _, ok := v.checks[name]; return !ok })
+	maps.DeleteFunc(v.printed, func(name, _ string) bool { _, ok := v.checks[name]; return !ok })
 }
 
 // anew is the streak of a check whose definition is another than that of old. For

@@ -115,6 +115,23 @@ func (w *Watcher) Health() map[string]ring.Health {
 	return out
 }
 
+// Printed is what the checks of an instance printed that failed when they were asked
+// last, by their names, as it is: who shows it strikes out secrets. What a HEALTHCHECK
+// printed only the engine knows.
+func (w *Watcher) Printed(id string) map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string]string{}
+	if v := w.seen[id]; v != nil {
+		for name, text := range v.printed {
+			if text != "" {
+				out[name] = text
+			}
+		}
+	}
+	return out
+}
+
 // Run probes until ctx ends, then saves what is not saved and returns when
 // every goroutine it started has ended. It returns nil.
 func (w *Watcher) Run(ctx context.Context) error {

@@ -63,7 +63,7 @@ func (b *bench) answer(_ context.Context, in ring.Instance, c ring.Check) answer
 	key := in.ID + "/" + c.Name
 	b.asked[key] = append(b.asked[key], time.Now())
 	if b.fails[key] {
-		return failed("it said no")
+		return failed("it said no").printing("no database")
 	}
 	return passed()
 }
@@ -511,4 +511,21 @@ func TestManyIdleInstancesCostLittle(t *testing.T) {
 	})
 	used := int64(after.HeapAlloc+after.StackInuse) - int64(before.HeapAlloc+before.StackInuse)
 	require.Less(t, used, int64(6<<20), "300 instances hold %d KiB", used>>10)
+}
+
+func TestWhatACheckPrintedStandsUntilItPasses(t *testing.T) {
+	watch(t, nil, func(b *bench) {
+		b.Watch(probe("a", tcp("up", ring.Readiness, "")))
+		b.fail("a/up", true)
+		b.after(time.Minute)
+		require.Equal(t, map[string]string{"up": "no database"}, b.Printed("a"))
+		require.Empty(t, b.Printed("b"))
+		b.fail("a/up", false)
+		b.after(time.Minute)
+		require.Empty(t, b.Printed("a"))
+		b.fail("a/up", true)
+		b.after(time.Minute)
+		b.Watch(probe("a", tcp("other", ring.Readiness, "")))
+		require.Empty(t, b.Printed("a"), "a check that there is no more says nothing")
+	})
 }

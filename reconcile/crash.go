@@ -23,6 +23,10 @@ const (
 	// lastWordsLate is how long after an exit the engine may still write down a
 	// line of it; the next run begins later than that.
 	lastWordsLate = 200 * time.Millisecond
+	// firstWordsEarly is how long before the start that the engine tells it may have written
+	// down the first line of a run: it takes the time once the program runs already. The run
+	// before ended at least the engine's first pause of 100 ms, and a start, earlier.
+	firstWordsEarly = 150 * time.Millisecond
 )
 
 // classOf is the class of an exit.
@@ -74,8 +78,8 @@ func (t *decider) keepCrash(v *service, in *instance, c ring.Crash, before time.
 	if !before.IsZero() {
 		a.From = before.Add(lastWordsLate)
 	}
-	if a.From.IsZero() && in.Ended() { // a run before it that the engine restarted left no end of its own
-		a.From = in.Started
+	if a.From.IsZero() && in.Ended() && in.Restarts > 0 { // a run before it that the engine restarted left no end of its own
+		a.From = in.Started.Add(-firstWordsEarly)
 	}
 	a.Over = t.now.Add(lastWordsLate)
 	if in.Ended() || c.Reason == restartedByEngine {
@@ -175,8 +179,9 @@ func (t *decider) forgetSlot(v *service, in *instance) {
 }
 
 // withLog is the record of a step with the lines that were read for it, where any
-// were, or with why they could not be.
-func withLog(a ring.Action, log []string, err error) (out []ring.Fact) {
+// were, or with why they could not be. What a check printed belongs to what ran on.
+func withLog(a ring.Action, done ring.Done, err error) (out []ring.Fact) {
+	log := done.Log
 	read := err == nil && len(log) > 0
 	switch r := a.Record.(type) {
 	case ring.Crash:
@@ -194,8 +199,11 @@ func withLog(a ring.Action, log []string, err error) (out []ring.Fact) {
 		if err == nil {
 			r.Log, r.NotRead = log, ""
 			r.Signature = signatureOf(r)
+			if r.ExitCode == ring.NoExit {
+				r.Checked = done.Checked
+			}
 		}
-		if read || err == nil && len(out) > 0 {
+		if read || len(r.Checked) > 0 || err == nil && len(out) > 0 {
 			out = append(out, r)
 		}
 	case ring.Run:

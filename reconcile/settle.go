@@ -15,7 +15,7 @@ import (
 // on disk already.
 func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
 	if a.Kind == ring.DoLog { // what it is the log of was told
-		return withLog(a, done.Log, err), nil
+		return withLog(a, done, err), nil
 	}
 	if a.Kind == ring.DoName { // nobody waits for it
 		rememberName(r.Tries, a, err, now)

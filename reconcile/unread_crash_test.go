@@ -177,3 +177,29 @@ func TestACrashDuringTheReadingOfALogSaysThatItsOwnWasNot(t *testing.T) {
 	require.Len(t, crash(), 1)
 	require.Contains(t, crash()[0].NotRead, "still being read")
 }
+
+// An engine tells a start once the program runs already: its first line can be older.
+func TestLoopReadsTheLogOfARunFromItsFirstLine(t *testing.T) {
+	playLoop(t, func(t *testing.T, h *host, l *Loop) {
+		offer(t, l, tree("c1", "web=v1"))
+		await(t, l, ring.SyncSynced, time.Minute)
+		var asked []ring.Action
+		h.with(func() {
+			h.hangs = func(a ring.Action) bool {
+				if a.Kind == ring.DoLog {
+					asked = append(asked, a)
+				}
+				return false
+			}
+		})
+		crashAll(h, "web")
+		l.Poke()
+		time.Sleep(time.Second)
+		h.with(func() {
+			require.Len(t, asked, 1)
+			c := asked[0].Record.(ring.Crash)
+			began := c.At.Add(-c.Uptime)
+			require.True(t, asked[0].From.Before(began.Add(-time.Second)), "%s cuts off the first words of a run since %s", asked[0].From, began)
+		})
+	})
+}

@@ -237,4 +237,6 @@ type Done struct {
 	InUse bool
 	// Log are the lines that a DoLog read, redacted, the oldest first.
 	Log []string
+	// Checked are the last lines of what a check printed that failed, redacted as Log is.
+	Checked []string
 }

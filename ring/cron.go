@@ -137,6 +137,9 @@ type Crash struct {
 	Reason  string        `json:"reason"`
 	// Log are the last lines it wrote, at most CrashLogLines, redacted.
 	Log []string `json:"log,omitempty"`
+	// Checked are the last lines of what the check printed that failed, redacted, where it did
+	// not exit: at most CheckLines.
+	Checked []string `json:"checked,omitempty"`
 	// NotRead is why the log could not be read; "" where it was, and where there was none.
 	NotRead string `json:"log_not_read,omitempty"`
 	// Signature is equal for crashes that are alike: the same exit, and the same
@@ -149,6 +152,12 @@ const NoExit = -1
 
 // CrashLogLines is how much of an instance's log a crash record keeps (docs/design/rollout.md#restarts).
 const CrashLogLines = 200
+
+// Bounds of what is kept, and told, of what a failed check printed.
+const (
+	CheckLines = 5
+	PrintedCap = 4 << 10 // bytes; an engine remembers as many of a HEALTHCHECK
+)
 
 // Row is by instance and time.
 func (f Crash) Row() (string, string) { return "crash", f.Instance + "#" + nano(f.At) }

@@ -118,4 +118,13 @@ type ExplainedInstance struct {
 	Policy   string    `json:"restart_policy"` // in force on the engine
 	// Checks are its last results; the daemon adds them.
 	Checks []Result `json:"checks,omitempty"`
+	// Printed is what its checks printed that fail; the daemon adds it.
+	Printed []CheckPrinted `json:"printed,omitempty"`
+}
+
+// CheckPrinted are the last lines of what a check printed that failed, redacted. A check
+// without a name is the HEALTHCHECK that the engine runs.
+type CheckPrinted struct {
+	Check string   `json:"check,omitempty"`
+	Lines []string `json:"lines"`
 }

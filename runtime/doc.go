@@ -88,6 +88,7 @@
 //	live           files that are changed in place
 //	livefolder     the folder they are in
 //	keeplog        the log of a run, kept
+//	printed        what checks printed that failed
 //
 // A swarm, which schedules by itself:
 //

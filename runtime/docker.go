@@ -55,6 +55,9 @@ type Options struct {
 	// Values are all values of the host's env folder for an app, with the names of
 	// their variables, to be struck out of logs that are kept; nil knows none.
 	Values func(app string) (map[string]string, error)
+	// Printed is what gitring's own checks of a container printed that failed when they were
+	// asked last, by their names; nil knows none.
+	Printed func(container string) map[string]string
 	// Front is the program that fronts run; zero makes none.
 	Front FrontBuild
 	// Lease is as whom a manager of a swarm asks for the lease of its cluster.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -52,6 +53,10 @@ func (d *Docker) keepLog(ctx context.Context, e engine, a ring.Action) (ring.Don
 		return done, fault("cannot read the log of container "+strings.TrimPrefix(c.Name, "/"), "", err)
 	}
 	done.Log = lastLines(o.redactAll(text), a.Lines)
+	printed := d.printed(c)
+	for _, check := range slices.Sorted(maps.Keys(printed)) {
+		done.Checked = append(done.Checked, o.checkLines(printed[check])...)
+	}
 	return done, nil
 }
 

@@ -202,6 +202,20 @@ func (s *Swarm) Exec(ctx context.Context, id string, argv []string) (exit int, o
 	return s.docker.Exec(ctx, at, argv)
 }
 
+// Printed is what checks of a task printed, where it runs on this very node.
+func (s *Swarm) Printed(ctx context.Context, id string, want *ring.Service) ([]ring.CheckPrinted, error) {
+	cannot := "cannot ask for the checks of task " + short(id)
+	m, t, err := s.task(ctx, cannot, id)
+	if err != nil {
+		return nil, err
+	}
+	at, err := here(ctx, m, cannot, &t)
+	if err != nil {
+		return nil, err
+	}
+	return s.docker.Printed(ctx, at, want)
+}
+
 // here is the container of a task, where it runs on this very node.
 func here(ctx context.Context, m manager, cannot string, t *swarm.Task) (string, error) {
 	info, err := m.Info(ctx)

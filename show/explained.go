@@ -77,6 +77,7 @@ func Explained(s *screen.Screen, e *ring.Explained, now time.Time) {
 		for _, line := range c.Log[max(0, len(c.Log)-5):] {
 			s.Line(4, "", screen.Painted(line, screen.Dim))
 		}
+		CheckPrinted(s, 4, "", c.Checked)
 	}
 }
 
@@ -192,6 +193,23 @@ func showSeen(s *screen.Screen, e *ring.Explained, now time.Time) {
 	if len(checks) > 0 {
 		s.Gap()
 		s.Table(2, []string{"SLOT", "CHECK", "LAST", "TIMES", "AT", "SAYS"}, checks)
+	}
+	for _, in := range e.Instances {
+		for _, c := range in.Printed {
+			CheckPrinted(s, 2, fmt.Sprintf("%s of slot %d", cmp.Or(c.Check, "HEALTHCHECK"), in.Slot), c.Lines)
+		}
+	}
+}
+
+// CheckPrinted is what a check printed that failed, under a line that says so. check is its
+// name, "" where the screen has it.
+func CheckPrinted(s *screen.Screen, indent int, check string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	s.Line(indent, " ", screen.Text("the check"), screen.Text(check), screen.Text("printed:"))
+	for _, line := range lines {
+		s.Line(indent+2, "", screen.Painted(wording.SafeLine(line), screen.Dim))
 	}
 }
 

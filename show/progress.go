@@ -11,7 +11,7 @@ import (
 )
 
 // Synced shows each source and what is not well of it, in the end.
-func Synced(s *screen.Screen, st *ring.Status, took string) {
+func Synced(s *screen.Screen, st *ring.Status, took string, printed Printed) {
 	for _, src := range st.Sources {
 		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
 		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(ring.SourceWord(&src), sourceHue(&src)), screen.Text(src.Commit.Short()), screen.Text(wording.When(!ahead, src.Subject)), screen.Text(restOf(src)))
@@ -23,6 +23,7 @@ func Synced(s *screen.Screen, st *ring.Status, took string) {
 			Refusal(s, 2, a.Name, a.Refusal)
 			for _, sv := range a.Services {
 				showUnwell(s, a.Name, sv)
+				CheckPrinted(s, 4, "", printed[ring.ID(a.Name, sv.Name)])
 			}
 		}
 	}

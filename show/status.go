@@ -24,9 +24,13 @@ type View struct {
 	// Problems leaves out what is well.
 	Problems bool
 	Usage    map[string]ring.Usage // by container ID; nil where nobody asked
+	Printed  Printed
 	// overrides stand in a table of their own: what they say is said there.
 	overrides []ring.Override
 }
+
+// Printed is what the check printed that failed the rollout of a service.
+type Printed map[ring.ServiceID][]string
 
 // Status is the one screen of "gitring status".
 func Status(s *screen.Screen, st *ring.Status, v View) {
@@ -337,7 +341,7 @@ func showApps(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	}
 	v.Shown.restOfRefused(told, apps)
 	for _, p := range shown {
-		showDetails(told, p, v.Now)
+		showDetails(told, p, v)
 	}
 	if v.Problems && len(shown) == 0 && told.Empty() {
 		told.Line(2, "", screen.Painted("nothing is wrong with its services", screen.Green))
@@ -426,9 +430,10 @@ func showApp(s *screen.Screen, a *ring.AppStatus, v *View) {
 
 // showDetails writes the rollout of a service and its conditions, and what to do. What the
 // row says, or another line, is not said again: such conditions are named on one line.
-func showDetails(s *screen.Screen, p place, now time.Time) {
-	sv := p.service
+func showDetails(s *screen.Screen, p place, v *View) {
+	sv, now := p.service, v.Now
 	showRollout(s, p, now)
+	CheckPrinted(s, 4, "", v.Printed[ring.ServiceID(p.id())])
 	hint := ""
 	var named []string
 	for _, c := range sv.Conditions {

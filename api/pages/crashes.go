@@ -52,7 +52,7 @@ func crashesPage(ctx context.Context, a *asking) (*drawn, error) {
 		g := &groups[i]
 		c := a.crash(&g.Newest)
 		if !ask.Logs {
-			c.Log, g.Words = nil, ""
+			c.Log, c.Checked, g.Words = nil, nil, ""
 		}
 		v.Groups = append(v.Groups, crashGroup{
 			App: g.App, Service: g.Service, Mark: crashMark(g), Count: g.Count, First: a.clock.of(g.First), Last: a.clock.of(g.Last), Words: g.Words,

@@ -99,6 +99,7 @@ type crashView struct {
 	Reason    string
 	NotRead   string
 	Log       []string
+	Checked   []string
 	Signature string
 }
 
@@ -228,7 +229,7 @@ func (a *asking) instance(in *ring.ExplainedInstance) instanceView {
 }
 
 func (a *asking) crash(c *ring.Crash) *crashView {
-	v := &crashView{Head: "Last crash", Slot: c.Slot, At: a.clock.of(c.At), Reason: c.Reason, NotRead: c.NotRead, Log: c.Log, Signature: c.Signature}
+	v := &crashView{Head: "Last crash", Slot: c.Slot, At: a.clock.of(c.At), Reason: c.Reason, NotRead: c.NotRead, Log: c.Log, Checked: c.Checked, Signature: c.Signature}
 	switch {
 	case c.ExitCode == ring.NoExit:
 		v.Head, v.Says = "Last failure", "it was running"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/show"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -98,6 +99,7 @@ func (g *globals) showCrash(s *screen.Screen, c *api.CrashGroup) {
 	for _, line := range n.Log {
 		s.Line(4, "", screen.Text(wording.SafeLine(strings.ReplaceAll(line, "\t", "    "))))
 	}
+	show.CheckPrinted(s, 2, "", n.Checked)
 }
 
 func crashHue(class string) screen.Hue {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,10 +118,38 @@ func (g *globals) showStatus(ctx context.Context, st *ring.Status, problems bool
 	}
 	v := show.View{Wide: g.output == "wide", Now: g.now(), Problems: problems}
 	v.Usage = g.usage(ctx, v.Wide)
+	v.Printed = g.printed(ctx, st)
 	s := g.screen()
 	show.Status(s, st, v)
 	_, err := fmt.Fprint(g.out, s)
 	return err
+}
+
+// printed is what the checks printed by which rollouts failed. Who may not read logs, or
+// asks an older daemon, has the rest of the screen.
+func (g *globals) printed(ctx context.Context, st *ring.Status) show.Printed {
+	failed := map[ring.ServiceID]ring.Version{}
+	for _, src := range st.Sources {
+		for _, a := range src.Apps {
+			for _, sv := range a.Services {
+				if r := sv.Rollout; r != nil && r.Code == ring.WhyRolloutFailed {
+					failed[ring.ID(a.Name, sv.Name)] = r.Version
+				}
+			}
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	out := show.Printed{}
+	groups, _ := g.daemon().Crashes(ctx, api.CrashQuery{Logs: true})
+	for i := range slices.Backward(groups) { // the newest last, which stands
+		id, c := ring.ID(groups[i].App, groups[i].Service), &groups[i].Newest
+		if v, ok := failed[id]; ok && c.Version == v && len(c.Checked) > 0 {
+			out[id] = c.Checked
+		}
+	}
+	return out
 }
 
 // usage is what instances take of the host; nil where nobody wants to know. An engine that

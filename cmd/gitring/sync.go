@@ -82,7 +82,7 @@ func (g *globals) syncWait(ctx context.Context, source string, timeout time.Dura
 	if g.machine() {
 		err = g.encode(last)
 	} else {
-		err = g.showOutcome(last, p.took())
+		err = g.showOutcome(ctx, last, p.took())
 	}
 	if err != nil {
 		return err
@@ -129,9 +129,9 @@ func ofSource(st ring.Status, source string) *ring.Status {
 }
 
 // showOutcome is a line for each source, and what is not well.
-func (g *globals) showOutcome(st *ring.Status, took string) error {
+func (g *globals) showOutcome(ctx context.Context, st *ring.Status, took string) error {
 	s := g.screen()
-	show.Synced(s, st, took)
+	show.Synced(s, st, took, g.printed(ctx, st))
 	_, err := io.WriteString(g.out, s.String())
 	return err
 }

@@ -188,6 +188,16 @@ func (f *Fake) SetHealth(id, status string) {
 	f.mem.emit("health_status: "+status, c)
 }
 
+// FailCheck has the engine's own healthcheck fail, and print that.
+func (f *Fake) FailCheck(id, printed string) {
+	f.SetHealth(id, container.Unhealthy)
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	if c := f.mem.find(id); c != nil {
+		c.c.State.Health.Log = []*container.HealthcheckResult{{ExitCode: 0, Output: "all is well"}, {ExitCode: 1, Output: printed}}
+	}
+}
+
 // AddForeign makes a running container that is not ours, with the name and
 // labels given and on volumes as docker run -v takes them, and returns its ID.
 func (f *Fake) AddForeign(name string, labels map[string]string, volumes ...string) string {
