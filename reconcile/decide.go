@@ -9,7 +9,7 @@ import (
 // makeView makes the view of a service in force.
 func (t *decider) makeView(v *service, app *ring.App, want *ring.Service) {
 	id := ring.ID(app.Name, want.Name)
-	want = t.withImage(want)
+	want = t.onNodes(t.withImage(want))
 	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want, stands: v.stands, sent: t.clusterService(id), scheduled: t.onCluster()}
 	if g, ok := t.Facts.Good[id]; ok {
 		v.good = t.goodNow(id, g)
@@ -27,7 +27,7 @@ func (t *decider) makeView(v *service, app *ring.App, want *ring.Service) {
 // goodNow is a good service as this look has it: with what its image says of
 // itself, and a person's count.
 func (t *Pass) goodNow(id ring.ServiceID, g *ring.Good) *ring.Good {
-	looked := t.withImage(&g.Service)
+	looked := t.onNodes(t.withImage(&g.Service))
 	n := looked.Replicas
 	if count, scaled := t.scaledCount(id); scaled && mayCount(&g.App, looked, count) {
 		n = count

@@ -214,6 +214,7 @@ func (t *Pass) missingUntil(app *ring.App, s *ring.Service, until ring.Until) (w
 	if s.Replicas == 0 {
 		return "", false
 	}
+	s = t.onNodes(s)
 	row := t.Facts.Rollouts[id]
 	live, ready := 0, 0
 	for _, in := range t.seen[id] {

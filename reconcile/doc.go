@@ -183,6 +183,7 @@
 //	leavefront    a front leaves to the one in its place
 //	publisher     who has the port that a front is to have
 //	swarm         what a cluster says of a service and of its instances
+//	swarm_global  how many instances one has that runs on each node
 //	checks        which checks an instance is asked, and since when it counts
 //	strategy      which strategy a service has, and what cannot run side by side
 //	backoff       how often a slot crashed, and how long it waits

@@ -171,12 +171,15 @@ func (t *Pass) atMost(app string, s *ring.Service, n int) int {
 
 // mayCount reports whether a service may run as n instances in the place of its plan's.
 func mayCount(app *ring.App, s *ring.Service, n int) bool {
-	return s.Kind == ring.Worker && (n <= max(1, s.Replicas) || onlyOnce(app, s) == "")
+	return s.Kind == ring.Worker && !s.Spec.OnEachNode() && (n <= max(1, s.Replicas) || onlyOnce(app, s) == "")
 }
 
 // onlyOnce is why no more instances of a service may run than its plan has; ""
 // where each slot has what it needs for itself.
 func onlyOnce(app *ring.App, s *ring.Service) string {
+	if s.Spec.OnEachNode() {
+		return "it runs once on each node"
+	}
 	why := app.Alone(s)
 	if !strings.HasPrefix(why, "writable ") {
 		return why

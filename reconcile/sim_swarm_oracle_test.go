@@ -81,7 +81,7 @@ func (d *daemon) answers(x *swarmTask) bool {
 // watchEnd holds the end of a task by an update, a count or a removal to I1 and I8.
 func (d *daemon) watchEnd(s *swarmService, x *swarmTask, why string) {
 	want, id := d.wantOf(s.App, s.Service), ring.ID(s.App, s.Service)
-	if why == "removed" || why == "removed by hand" || want == nil || !d.answers(x) || s.handled {
+	if why == "drained" || why == "removed" || why == "removed by hand" || want == nil || !d.answers(x) || s.handled {
 		return
 	}
 	if d.protect[id][x.ID] && x.template == string(x.version) { // else it is of a spec that somebody changed
@@ -97,9 +97,9 @@ func (d *daemon) watchEnd(s *swarmService, x *swarmTask, why string) {
 			ready++
 		}
 	}
-	n := min(want.Replicas, good.Service.Replicas)
-	if n = min(n, s.spec.want.Replicas); s.prev != nil {
-		n = min(n, s.prev.want.Replicas) // what comes on top is no loss while it is on its way
+	n := min(d.countOn(s, want), d.countOn(s, &good.Service))
+	if n = min(n, d.countOn(s, s.spec.want)); s.prev != nil {
+		n = min(n, d.countOn(s, s.prev.want)) // what comes on top is no loss while it is on its way
 	}
 	// What the swarm does of itself with what ended or is lost is not our act.
 	if _, down := bounds(want.Rollout, n); ready < n-down && d.now.Sub(s.hurt) > 5*time.Minute {
@@ -113,12 +113,12 @@ func (d *daemon) watchRoom(s *swarmService) {
 	if want == nil || s.handled || d.now.Sub(s.hand) < 5*time.Minute { // each spec of a hand may leave one more behind
 		return
 	}
-	n := max(want.Replicas, s.spec.want.Replicas)
+	n := max(d.countOn(s, want), d.countOn(s, s.spec.want))
 	if s.prev != nil {
-		n = max(n, s.prev.want.Replicas)
+		n = max(n, d.countOn(s, s.prev.want))
 	}
 	if good, ok := d.disk.Good[ring.ID(s.App, s.Service)]; ok {
-		n = max(n, good.Service.Replicas)
+		n = max(n, d.countOn(s, &good.Service))
 	}
 	live := 0
 	for _, x := range s.tasks {
@@ -134,6 +134,14 @@ func (d *daemon) watchRoom(s *swarmService) {
 	if most := n + 2*max(up, more); live > most {
 		d.violate("I2: %d tasks of %s run, at most %d", live, s.Name, most)
 	}
+}
+
+// countOn is how many tasks a service is to have: one on each node that is there, or its count.
+func (d *daemon) countOn(s *swarmService, want *ring.Service) int {
+	if !want.Spec.OnEachNode() {
+		return want.Replicas
+	}
+	return len(d.slots(s))
 }
 
 // doneOnSwarm counts the tasks of a service that run by all that the swarm can know by then.

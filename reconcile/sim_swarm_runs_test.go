@@ -22,6 +22,7 @@ type swarmRun struct {
 	commits []commitAt
 	knobs   map[string]ring.Rollout
 	data    map[string]bool // what writes to a volume, and so runs once
+	each    map[string]bool // what runs once on each node
 	depends bool            // b depends on a
 	until   time.Time       // of the last fault
 	hurts   bool            // a node or a hand did something that a version may have failed for
@@ -32,11 +33,12 @@ type swarmRun struct {
 
 func newSwarmRun(seed int64) *swarmRun {
 	r := rand.New(rand.NewSource(seed))
-	s := &swarmRun{daemon: newDaemon(r), knobs: map[string]ring.Rollout{}, data: map[string]bool{}, depends: r.Intn(3) == 0}
+	s := &swarmRun{daemon: newDaemon(r), knobs: map[string]ring.Rollout{}, data: map[string]bool{}, each: map[string]bool{}, depends: r.Intn(3) == 0}
 	s.swarm = newSwarmModel()
 	s.watchSwarm()
 	for _, name := range []string{"a", "b"} {
 		s.data[name], s.knobs[name] = r.Intn(5) == 0, s.randomKnobs()
+		s.each[name] = seed%4 == 3 && !s.data[name] && name == []string{"a", "b"}[seed/4%2]
 		for v := 1; v <= 4; v++ {
 			n := s.randomNature()
 			n.stops = max(0, s.span(-50000, 50000)) // more is refused where it writes
@@ -97,7 +99,7 @@ func (s *swarmRun) randomPlan(n int) *ring.Plan {
 			continue // the service leaves
 		}
 		v := s.service(name, 1+s.r.Intn(4), len(app.Services) > 0)
-		if name == "b" && len(app.Services) == 0 && s.data["a"] && !s.data["b"] { // it takes over what a wrote, which left
+		if name == "b" && len(app.Services) == 0 && s.data["a"] && !s.data["b"] && !s.each["b"] { // it takes over what a wrote, which left
 			v.Replicas = 1
 			v.Spec.Mounts = append(v.Spec.Mounts, ring.Mount{Kind: ring.MountVolume, Source: "data-a", Target: "/data"})
 			v.Written = ring.WrittenHash(v.Spec)
@@ -120,6 +122,9 @@ func (s *swarmRun) service(name string, version int, with bool) ring.Service {
 	if s.data[name] {
 		v.Replicas = 1
 		v.Spec.Mounts = append(v.Spec.Mounts, ring.Mount{Kind: ring.MountVolume, Source: "data-" + name, Target: "/data"})
+	}
+	if s.each[name] {
+		v.Replicas, v.Spec.Cluster.Global = 1, true
 	}
 	if s.r.Intn(2) == 0 {
 		v.Spec.Mounts = append(v.Spec.Mounts, ring.Mount{Kind: ring.MountContent, Source: "c" + strconv.Itoa(s.r.Intn(3)), File: "app.conf", Target: "/etc/app.conf"})
@@ -359,8 +364,8 @@ func (s *swarmRun) whole(name string, target *ring.Service) {
 		s.violate("I7: %s is not there", name)
 		return
 	}
-	if n := s.serving(name, target.Version); n != target.Replicas || len(o.tasks) != n {
-		s.violate("I7: %s has %d of %d %s, and %d tasks", name, n, target.Replicas, target.Spec.Image, len(o.tasks))
+	if n, want := s.serving(name, target.Version), s.countOn(o, target); n != want || len(o.tasks) != n {
+		s.violate("I7: %s has %d of %d %s, and %d tasks", name, n, want, target.Spec.Image, len(o.tasks))
 	}
 }
 

@@ -42,6 +42,8 @@ type swarmNode struct {
 	name string
 	gone time.Time // since when it does not answer; zero while it does
 	dead bool      // what ran on it ended; else it is only cut off
+	// drained reports whether a person wants nothing to run on it.
+	drained bool
 }
 
 // swarmSpec is what was sent, as far as anything here depends on it.
@@ -261,11 +263,14 @@ func (e *engine) takeSpec(s *swarmService, spec swarmSpec) {
 func (e *engine) clusterSeen() *ring.Cluster {
 	c := &ring.Cluster{Lease: e.swarm.lease}
 	for _, n := range e.swarm.nodes {
-		state := "ready"
+		state, availability := "ready", "active"
 		if n.down(e.now) {
 			state = "down"
 		}
-		c.Nodes = append(c.Nodes, ring.Node{ID: n.name, Name: n.name, State: state, Availability: "active"})
+		if n.drained {
+			availability = "drain"
+		}
+		c.Nodes = append(c.Nodes, ring.Node{ID: n.name, Name: n.name, State: state, Availability: availability})
 	}
 	for _, name := range sortedIDs(e.swarm.services) {
 		s := e.swarm.services[name]
@@ -276,6 +281,9 @@ func (e *engine) clusterSeen() *ring.Cluster {
 		e.mounts(ring.Action{Of: s.spec.of, App: s.App, Service: s.Service, Slot: 1, Want: s.spec.want}, &writes)
 		out.Writes = writes.Writes
 		out.Replicas, out.Files, out.Networks = s.spec.want.Replicas, s.names(), s.nets()
+		if out.Global = s.isGlobal(); out.Global {
+			out.Replicas = 0
+		}
 		for i, f := range s.ended {
 			if s.of[i] == s.spec.version {
 				out.Failed = &f
@@ -363,6 +371,9 @@ func (e *engine) placeTask(s *swarmService, x *swarmTask) {
 	for i, n := range e.swarm.nodes {
 		if i > 0 && len(x.holds) > 0 {
 			break // what writes is pinned to the first one
+		}
+		if s.isGlobal() && x.Slot != i+1 || n.drained {
+			continue
 		}
 		if !n.down(e.now) && (x.node == nil || load[n] < load[x.node]) {
 			x.node = n
@@ -523,6 +534,24 @@ func (s *swarmService) live(slot int) (out []*swarmTask) {
 	return out
 }
 
+func (s *swarmService) isGlobal() bool { return s.spec.want.Spec.OnEachNode() }
+
+// slots are those that are to be filled: of a service on each node, the nodes that take it.
+func (e *engine) slots(s *swarmService) (out []int) {
+	if s.isGlobal() {
+		for i, n := range e.swarm.nodes {
+			if !n.down(e.now) && !n.drained {
+				out = append(out, i+1)
+			}
+		}
+		return out
+	}
+	for slot := 1; slot <= s.spec.want.Replicas; slot++ {
+		out = append(out, slot)
+	}
+	return out
+}
+
 func (s *swarmService) isDirty(x *swarmTask) bool { return x.template != s.spec.template }
 
 // updateStep is what is due of an update.
@@ -530,7 +559,7 @@ func (e *engine) updateStep(s *swarmService) bool {
 	if s.u == nil {
 		return e.beginUpdate(s)
 	}
-	for slot := 1; slot <= s.spec.want.Replicas; slot++ {
+	for _, slot := range e.slots(s) {
 		if s.u.busy[slot] && e.slotUpdate(s, slot) {
 			return true
 		}
@@ -569,7 +598,7 @@ func (e *engine) beginUpdate(s *swarmService) bool {
 		return false
 	}
 	var queue []int
-	for slot := 1; slot <= s.spec.want.Replicas; slot++ {
+	for _, slot := range e.slots(s) {
 		if live := s.live(slot); len(live) > 1 || slices.ContainsFunc(live, s.isDirty) {
 			queue = append(queue, slot)
 		}
@@ -649,7 +678,7 @@ func (e *engine) slotUpdate(s *swarmService, slot int) bool {
 
 // slotStep fills slots that are empty.
 func (e *engine) slotStep(s *swarmService) bool {
-	for slot := 1; slot <= s.spec.want.Replicas; slot++ {
+	for _, slot := range e.slots(s) {
 		if s.u != nil && s.u.busy[slot] || len(s.live(slot)) > 0 || e.now.Before(s.again[slot]) {
 			continue
 		}
@@ -662,6 +691,13 @@ func (e *engine) slotStep(s *swarmService) bool {
 // countStep empties slots that are not wanted.
 func (e *engine) countStep(s *swarmService) bool {
 	for _, x := range s.tasks {
+		if s.isGlobal() {
+			if n := e.swarm.nodes[x.Slot-1]; !x.leaves && (n.drained || !x.placed && n.down(e.now)) {
+				e.endTask(s, x, "drained")
+				return true
+			}
+			continue
+		}
 		if x.Slot > s.spec.want.Replicas && !x.leaves {
 			if slot := s.slotNotRunning(); slot > 0 && !x.runs.IsZero() { // Swarm keeps those that run
 				for _, y := range s.live(slot) {

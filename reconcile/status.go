@@ -611,8 +611,8 @@ func (t *Pass) slowestSays(v *service) string {
 	if f := v.failedTask(); f != nil && !t.isSettled(v) {
 		return "; " + failedSays(v.sent)
 	}
-	if v.missing != "" {
-		return "; " + v.missing
+	if why := cmp.Or(v.missing, t.noNodeSays(v)); why != "" {
+		return "; " + why
 	}
 	return ""
 }

@@ -18,9 +18,14 @@ func (s *story) faultOfSwarm(w []string) bool {
 	switch {
 	case len(w) == 4 && w[0] == "node": // node n1 is dead, node n1 is cut, node n1 is back
 		n := s.swarm.node(w[1])
-		if w[3] == "back" {
+		switch w[3] {
+		case "new": // node n4 is new
+			s.swarm.nodes = append(s.swarm.nodes, &swarmNode{name: w[1]})
+		case "drained", "active":
+			n.drained = w[3] == "drained"
+		case "back":
 			s.comeBackNode(n)
-		} else {
+		default:
 			s.lose(n, w[3] == "dead")
 		}
 	case len(w) == 4 && w[0] == "service" && (w[3] == "taken" || w[3] == "free"): // service web_web is taken

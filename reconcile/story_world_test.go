@@ -144,6 +144,8 @@ func (d *declared) setting(key, value string) (err error) {
 	switch key {
 	case "replicas":
 		number(&d.Replicas)
+	case "mode": // mode global, on a swarm
+		d.Spec.Cluster = &ring.ClusterSpec{Global: value == "global"}
 	case "check":
 		return d.check(value)
 	case "min_ready":

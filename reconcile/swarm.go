@@ -86,13 +86,14 @@ func (t *Pass) isServed(v *service) bool {
 	for _, in := range v.instances {
 		switch {
 		case t.isAway(in):
+		case t.isElsewhere(v, in) && (in.Version == v.target.Version || in.State != ring.StateRunning): // it may stay, and counts for nothing
 		case in.Version != v.target.Version || !in.ready:
 			return false
 		default:
 			n++
 		}
 	}
-	return n == v.target.Replicas
+	return n == v.target.Replicas && t.noNodeSays(v) == ""
 }
 
 // failedSays is the newest instance of a service that failed, with the words of its node; "" where

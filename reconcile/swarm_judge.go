@@ -27,7 +27,7 @@ func (t *decider) judgeUpdate(v *service) {
 		row.Ready, row.Progress, row.Failures = ready, t.now, 0
 	}
 	row.Sent = row.Sent || v.sent != nil && v.sent.Version == v.want.Version
-	late := t.stuckReason(v) != "" || t.heldUp(v) || t.stopsStill(v) != ""
+	late := t.stuckReason(v) != "" || t.heldUp(v) || t.stopsStill(v) != "" || t.noNodeSays(v) != ""
 	if late && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
 		row.Progress = t.now // the time until it is mended is not the version's
 	}

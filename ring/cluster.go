@@ -32,6 +32,9 @@ const (
 	PortHost    = "host"    // on the nodes where an instance runs
 )
 
+// OnEachNode reports whether the cluster runs one instance on each node.
+func (s *Spec) OnEachNode() bool { return s.Cluster != nil && s.Cluster.Global }
+
 // PinnedTo is the constraint that has every instance of a service on one node, "" where none does.
 func (s *Spec) PinnedTo() string {
 	if s.Cluster == nil {
@@ -75,6 +78,9 @@ type Node struct {
 	// State is the cluster's word: ready, down, unknown, disconnected. Availability is what
 	// persons said of it: active, pause, drain.
 	State, Availability string
+	// What constraints ask about. Arch is the kernel's word, x86_64.
+	OS, Arch, Addr       string
+	Labels, EngineLabels map[string]string
 }
 
 // Word is the node's state in one word for people: ready, drained, paused, down, or another one
@@ -164,7 +170,9 @@ type ClusterService struct {
 	// Settings is what ClusterSettings was of the spec in force, and Sent the hash of the spec
 	// that gitring sent, and Is the hash of the one in force: others where somebody changed it.
 	Settings, Sent, Is string
-	Replicas           int
+	// Replicas is how many it is to have; 0 for one with an instance on each node, which is Global.
+	Replicas int
+	Global   bool
 	// Index is the version index of the object: an update names the one that it was decided on.
 	Index uint64
 	// Update is how far the last update is, and Says the engine's sentence about it.
@@ -212,7 +220,7 @@ type ClusterFile struct {
 // there are, and how the engine goes from one version to the next.
 func ClusterSettings(s *Service, alone bool) string {
 	replicas := s.Replicas
-	if s.Spec.Cluster != nil && s.Spec.Cluster.Global {
+	if s.Spec.OnEachNode() {
 		replicas = 0
 	}
 	return hash(struct {

@@ -47,6 +47,15 @@ func admitOnSwarm(cluster string, a ring.Action, services []swarm.Service, netwo
 			at := a.Of.Services[i].Place("image")
 			all = append(all, no(a, ring.ForeignProject, &at, notOurs(name), notOursHint(name)))
 		}
+		global := a.Of.Services[i].Spec.OnEachNode()
+		other := func(s swarm.Service) bool {
+			return s.Spec.Name == name && ownService(cluster, a.App, &s) && (s.Spec.Mode.Global != nil) != global
+		}
+		if slices.ContainsFunc(services, other) {
+			at := a.Of.Services[i].Place("deploy.mode")
+			all = append(all, no(a, ring.Conflict, &at, fmt.Sprintf("Swarm cannot change the mode of service %s, which is on the swarm", name),
+				"give it another name; or take it out with one commit, and add it anew with the next"))
+		}
 	}
 	for _, n := range joinedNetworks(a.Of) {
 		all = append(all, networkOnSwarm(cluster, a, n, networks)...)

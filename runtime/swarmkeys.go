@@ -309,9 +309,6 @@ func serviceOnly(s *ring.Service, refuse func(code ring.Code, key, says, hint st
 	if s.Kind.Ends() {
 		refuse(ring.Unsupported, "x-gitring.kind", fmt.Sprintf(" is a %s, which this release does not run on a swarm", s.Kind), "run it on one host, with engine.kind docker")
 	}
-	if s.Spec.Cluster != nil && s.Spec.Cluster.Global {
-		refuse(ring.Unsupported, "deploy.mode", ".deploy.mode: global is not carried out by this release", "say how many replicas")
-	}
 	if s.Route != nil {
 		refuse(ring.Unsupported, "x-gitring.route", " has a front, and a manager cannot reach the tasks of an overlay network", "publish the port by the swarm: x-gitring: {publish: direct}")
 	}
@@ -366,6 +363,9 @@ func mountsNotBySwarm(app *ring.App, s *ring.Service, refuse func(code ring.Code
 				"stop_grace_period: 50s, or less")
 		}
 		switch {
+		case s.Spec.PinnedTo() == "" && s.Spec.OnEachNode():
+			refuse(ring.VolumeNotPinned, key, fmt.Sprintf(" writes to %s %s at %s and runs on each node, each of which would have one of its own", m.Kind, m.Source, m.Target),
+				"mount it read-only, or pin it to one node: deploy.placement.constraints: [\"node.hostname == <name>\"]")
 		case s.Spec.PinnedTo() == "":
 			refuse(ring.VolumeNotPinned, key, fmt.Sprintf(" writes to %s %s at %s and is pinned to no node: a task that moves would begin with an empty one", m.Kind, m.Source, m.Target),
 				"deploy.placement.constraints: [\"node.hostname == <name>\"]")

@@ -36,13 +36,20 @@ func (s swarmAnswers) seen(cluster string, at time.Time) ring.Seen {
 		}
 	}
 	for _, n := range s.nodes {
-		node := ring.Node{ID: n.ID, Name: n.Description.Hostname, Manager: n.ManagerStatus != nil, State: string(n.Status.State), Availability: string(n.Spec.Availability)}
+		node := seenNode(n)
 		nodes[n.ID] = node.Name
 		out.Cluster.Nodes = append(out.Cluster.Nodes, node)
 	}
 	slices.SortFunc(out.Cluster.Nodes, func(a, b ring.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	place := map[string]int{}
+	for i, n := range out.Cluster.Nodes {
+		place[n.ID] = i + 1
+	}
 	tasks := map[string][]swarm.Task{}
 	for _, t := range s.tasks {
+		if t.Slot == 0 { // of a service that runs on each node
+			t.Slot = place[t.NodeID]
+		}
 		tasks[t.ServiceID] = append(tasks[t.ServiceID], t)
 	}
 	for i := range s.services {
@@ -73,6 +80,14 @@ func (s swarmAnswers) seen(cluster string, at time.Time) ring.Seen {
 	return out
 }
 
+func seenNode(n swarm.Node) ring.Node {
+	d := n.Description
+	return ring.Node{
+		ID: n.ID, Name: d.Hostname, Manager: n.ManagerStatus != nil, State: string(n.Status.State), Availability: string(n.Spec.Availability),
+		OS: d.Platform.OS, Arch: d.Platform.Architecture, Addr: n.Status.Addr, Labels: n.Spec.Labels, EngineLabels: d.Engine.Labels,
+	}
+}
+
 func seenService(s *swarm.Service, tasks []swarm.Task, named, nodes map[string]string) ring.ClusterService {
 	l := s.Spec.Labels
 	out := ring.ClusterService{
@@ -87,6 +102,7 @@ func seenService(s *swarm.Service, tasks []swarm.Task, named, nodes map[string]s
 	if r := s.Spec.Mode.Replicated; r != nil && r.Replicas != nil {
 		out.Replicas = int(*r.Replicas) //nolint:gosec // as many as were sent
 	}
+	out.Global = s.Spec.Mode.Global != nil
 	if u := s.UpdateStatus; u != nil {
 		out.Update, out.Says = ring.UpdateState(u.State), u.Message
 		if u.StartedAt != nil {
