@@ -38,7 +38,10 @@ func inClusterSpec(chain []string) bool {
 func (b *builderOf) onSwarm(c types.ServiceConfig, s *ring.Service) {
 	to := &ring.ClusterSpec{Restart: s.Restart}
 	if d := c.Deploy; d != nil {
-		to.Global = d.Mode == "global"
+		if to.Global = d.Mode == "global"; to.Global && d.Replicas != nil {
+			b.faults.add(ring.BadValue, b.place("services", c.Name, "deploy", "replicas"), "take replicas out, or say mode: replicated",
+				"services.%s.deploy.replicas: mode: global runs one task on each node", c.Name)
+		}
 		to.Endpoint = unless("vip", d.EndpointMode)
 		to.Labels = labels(d.Labels)
 		to.Constraints = filled(d.Placement.Constraints)

@@ -6,17 +6,11 @@ import (
 	"strings"
 )
 
-// Takes reports whether a cluster gives a node new instances of a service: it is ready and nobody
+// Takes reports whether a cluster gives a node new instances of a service: it is ready, nobody
 // drained or paused it, and it meets the constraints and the platform.
 func (n *Node) Takes(s *Spec) bool {
-	return n.State == "ready" && (n.Availability == "" || n.Availability == "active") && n.Meets(s)
-}
-
-// Meets reports whether a node is one that the constraints and the platform of a service let pass,
-// whatever its state.
-func (n *Node) Meets(s *Spec) bool {
-	if s.Cluster == nil {
-		return true
+	if n.State != "ready" || n.Availability != "" && n.Availability != "active" || s.Cluster == nil {
+		return false
 	}
 	if s.Platform != "" && n.OS != "" {
 		os, arch, _ := strings.Cut(s.Platform, "/")

@@ -275,6 +275,8 @@ func command(words ...string) func(*ring.Action, *ring.Service) {
 	return func(_ *ring.Action, s *ring.Service) { s.Spec.Command = words }
 }
 
+func onEachNode(_ *ring.Action, s *ring.Service) { s.Spec.Cluster.Global = true }
+
 // broken is a version whose check never passes.
 func broken(_ *ring.Action, s *ring.Service) {
 	s.Spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", "/app", "read", "/not/there"}, Interval: time.Second, Timeout: time.Second, Retries: 1}
@@ -743,6 +745,58 @@ func swarmStories() []swarmStory {
 				require.LessOrEqual(t, len(running), 1, "%+v", running)
 				return s.Update == ring.UpdateCompleted && serving(next.Version, 1)(s, in)
 			})
+		}, nil},
+		{"a service on each node has a task on every one", func(t *testing.T, r *swarmRig) {
+			a := r.action(onEachNode)
+			r.must(t, a)
+			nodes := r.look(t).Cluster.Nodes
+			s, in := r.await(t, "whole", serving(a.Version, len(nodes)))
+			require.True(t, s.Global)
+			require.Zero(t, s.Replicas)
+			for i := range nodes {
+				require.True(t, nodes[i].Takes(&a.Want.Spec), "%+v", nodes[i])
+				require.Equal(t, []any{i + 1, nodes[i].Name}, []any{in[i].Slot, in[i].Node})
+			}
+			next := r.action(func(a *ring.Action, s *ring.Service) { onEachNode(a, s); s.Spec.Command = []string{"serve", "2"} })
+			r.must(t, onto(s, next))
+			r.await(t, "updated", func(s ring.ClusterService, in []ring.Instance) bool {
+				return s.Update == ring.UpdateCompleted && serving(next.Version, len(nodes))(s, in)
+			})
+		}, nil},
+		{"a service on each node is only on those that meet its constraints", func(t *testing.T, r *swarmRig) {
+			nodes := r.look(t).Cluster.Nodes
+			a := r.action(func(a *ring.Action, s *ring.Service) {
+				onEachNode(a, s)
+				s.Spec.Cluster.Constraints = []string{"node.hostname == " + nodes[0].Name}
+			})
+			r.must(t, a)
+			_, in := r.await(t, "whole", serving(a.Version, 1))
+			require.Equal(t, nodes[0].Name, in[0].Node)
+			for i := range nodes {
+				require.Equal(t, i == 0, nodes[i].Takes(&a.Want.Spec), nodes[i].Name)
+			}
+		}, nil},
+		{"a broken update of a service on each node pauses on the first one", func(t *testing.T, r *swarmRig) {
+			a := r.action(onEachNode)
+			r.must(t, a)
+			nodes := r.look(t).Cluster.Nodes
+			s, _ := r.await(t, "whole", serving(a.Version, len(nodes)))
+			next := r.action(func(a *ring.Action, s *ring.Service) { onEachNode(a, s); broken(a, s) })
+			r.must(t, onto(s, next))
+			s, in := r.await(t, "paused", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Update == ring.UpdatePaused })
+			require.NotEmpty(t, s.Failed.Node)
+			require.Equal(t, s.Failed.Node, nodes[s.Failed.Slot-1].Name)
+			serve := slices.DeleteFunc(slices.Clone(in), func(i ring.Instance) bool { return i.Version != a.Version || i.State != ring.StateRunning })
+			require.Len(t, serve, len(nodes), "start-first leaves what served")
+		}, nil},
+		{"the mode of a service that is there cannot be changed", func(t *testing.T, r *swarmRig) {
+			r.must(t, r.action(nil))
+			a := r.action(onEachNode)
+			a.Kind = ring.DoAdmit
+			r.refused(t, a, ring.Conflict)
+			a = r.action(nil)
+			a.Kind = ring.DoAdmit
+			r.must(t, a)
 		}, nil},
 		{"a constraint that no node meets leaves the tasks pending", func(t *testing.T, r *swarmRig) {
 			r.must(t, r.action(func(_ *ring.Action, s *ring.Service) {

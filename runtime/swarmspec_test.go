@@ -311,7 +311,6 @@ func TestWhatASwarmRefusesBesidesFields(t *testing.T) {
 			a.Want.Checks = []ring.Check{{Name: "up", For: ring.Readiness, HTTP: &ring.HTTPCheck{Port: 80}}}
 		}},
 		{"a job", "is a job", ring.Unsupported, func(a *ring.Action) { a.Want.Kind = ring.JobK }},
-		{"one on each node", "deploy.mode: global", ring.Unsupported, func(a *ring.Action) { a.Want.Spec.Cluster.Global = true }},
 		{"a front", "has a front", ring.Unsupported, func(a *ring.Action) { a.Want.Route = &ring.Route{} }},
 		{"files changed in place", "x-gitring.reload", ring.Unsupported, func(a *ring.Action) { a.Want.Reload = &ring.Reload{} }},
 		{"a canary", "canary needs a front", ring.Unsupported, func(a *ring.Action) { a.Want.Rollout.Strategy = ring.Canary }},
@@ -341,6 +340,9 @@ func TestWhatASwarmRefusesBesidesFields(t *testing.T) {
 		}},
 		{"a label of a stack on a volume", "volumes.data.labels: com.docker.stack.namespace is a label", ring.Unsupported, func(a *ring.Action) {
 			a.Of.Volumes = []ring.Volume{{Key: "data", Labels: map[string]string{"com.docker.stack.namespace": "other"}}}
+		}},
+		{"a volume of each node", "runs on each node, each of which would have one of its own", ring.VolumeNotPinned, func(a *ring.Action) {
+			a.Want.Spec.Cluster.Global, a.Want.Spec.Cluster.Constraints = true, []string{"node.role == worker"}
 		}},
 		{"a volume that is pinned to no node", "is pinned to no node", ring.VolumeNotPinned, func(a *ring.Action) { a.Want.Spec.Cluster.Constraints = []string{"node.role == worker"} }},
 		{"a volume of all nodes but one", "is pinned to no node", ring.VolumeNotPinned, func(a *ring.Action) { a.Want.Spec.Cluster.Constraints = []string{"node.hostname != node-1"} }},

@@ -45,6 +45,8 @@ func TestWhatASwarmHasNoPlaceForIsRefusedByNameAndLine(t *testing.T) {
 		{"a volume that any node but one may have", "volumes: [\"data:/data\"]\n    deploy: {placement: {constraints: [\"node.hostname != node-1\"]}}", "volumes: {data: {}}", ring.VolumeNotPinned, 4, "pinned to no node"},
 		{"a folder of a node", "volumes: [\"/srv/data:/data\"]", "", ring.VolumeNotPinned, 4, "pinned to no node"},
 		{"a volume whose writer stops slowly", "stop_grace_period: 2m\n    volumes: [\"data:/data\"]\n    deploy: {placement: {constraints: [\"node.hostname == node-1\"]}}", "volumes: {data: {}}", ring.Unsupported, 4, "stop_grace_period: 2m"},
+		{"a volume of each node", "volumes: [\"data:/data\"]\n    deploy: {mode: global}", "volumes: {data: {}}", ring.VolumeNotPinned, 4, "each of which would have one of its own"},
+		{"a count of what runs on each node", "deploy: {mode: global, replicas: 2}", "", ring.BadValue, 4, "one task on each node"},
 		{"a data folder", "volumes: [\"./data:/data\"]", "", ring.Unsupported, 4, "data folder"},
 		{"a seeded folder", "volumes: [\"./conf:/conf\"]\n    x-gitring: {mounts: {./conf: seed}}", "", ring.Unsupported, 4, "data folder"},
 		{"a check by http", "x-gitring: {checks: [{name: up, for: readiness, http: {port: 80}}]}", "", ring.Unsupported, 4, "up is asked by gitring"},

@@ -28,7 +28,7 @@ type Life struct {
 }
 
 // Swarm has the controls of a swarm in memory. It has what the stories of services need: replicated
-// services that are restarted whatever they end with, and updates that pause. It refuses others.
+// services and such with a task on each node, restarted whatever they end with, and updates that pause.
 type Swarm struct {
 	*Fake
 	m *Manager
@@ -64,6 +64,20 @@ func (s *Swarm) Pass(d time.Duration) {
 		s.m.clock.Add(int64(tick))
 		if !s.m.leaderless {
 			s.m.work()
+		}
+	}
+}
+
+// Drain has nothing run on a node any more, or has it take tasks again.
+func (s *Swarm) Drain(node string, drained bool) {
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	for i := range s.m.nodes {
+		if n := &s.m.nodes[i]; n.Description.Hostname == node {
+			n.Spec.Availability = swarm.NodeAvailabilityActive
+			if drained {
+				n.Spec.Availability = swarm.NodeAvailabilityDrain
+			}
 		}
 	}
 }
@@ -216,9 +230,9 @@ func (m *Manager) ServiceInspectWithRaw(ctx context.Context, ref string, _ swarm
 func (m *Manager) taken(from swarm.ServiceSpec) (swarm.ServiceSpec, error) {
 	s := wired(from)
 	t := &s.TaskTemplate
-	if s.Mode.Replicated == nil || s.UpdateConfig == nil || s.UpdateConfig.FailureAction != swarm.UpdateFailureActionPause ||
+	if s.Mode.Replicated == nil && s.Mode.Global == nil || s.UpdateConfig == nil || s.UpdateConfig.FailureAction != swarm.UpdateFailureActionPause ||
 		t.ContainerSpec == nil || t.RestartPolicy == nil || t.RestartPolicy.Condition != swarm.RestartPolicyConditionAny {
-		return s, Refuse(cerrdefs.ErrNotImplemented, "the swarm in memory has replicated services alone, restarted always and updated until one fails")
+		return s, Refuse(cerrdefs.ErrNotImplemented, "the swarm in memory has replicated and global services alone, restarted always and updated until one fails")
 	}
 	if t.Placement != nil && slices.ContainsFunc(t.Placement.Constraints, func(c string) bool { return !strings.HasPrefix(c, byName) }) {
 		return s, Refuse(cerrdefs.ErrNotImplemented, "the swarm in memory has constraints on the names of nodes alone")

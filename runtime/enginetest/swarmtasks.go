@@ -19,6 +19,7 @@ const tick = 100 * time.Millisecond
 type fakeTask struct {
 	swarm.Task
 	life Life
+	at   int            // its slot; of a service on each node, the place of its node
 	from time.Time      // its next step is not before
 	run  time.Time      // of one that is only to be ready: when it is to run; zero where its update says
 	on   *fakeContainer // on this engine
@@ -95,6 +96,9 @@ func (m *Manager) advance(t *fakeTask) {
 	switch t.Status.State {
 	case swarm.TaskStateNew, swarm.TaskStatePending:
 		node := m.nodeFor(t)
+		if t.Slot == 0 { // of a service on each node
+			node = &m.nodes[t.at-1]
+		}
 		if node == nil {
 			m.is(t, swarm.TaskStatePending, "pending task scheduling", fmt.Sprintf("no suitable node (scheduling constraints not satisfied on %d nodes)", len(m.nodes)))
 			return
@@ -158,7 +162,7 @@ func (m *Manager) nodeFor(t *fakeTask) (found *swarm.Node) {
 	least := 0
 	for i := range m.nodes {
 		n := &m.nodes[i]
-		if t.Spec.Placement != nil && slices.ContainsFunc(t.Spec.Placement.Constraints, func(c string) bool { return c != byName+n.Description.Hostname }) {
+		if n.Spec.Availability == swarm.NodeAvailabilityDrain || !meets(n, &t.Spec) {
 			continue
 		}
 		has := 0
@@ -179,7 +183,10 @@ const byName = "node.hostname == "
 
 // addTask is a further task in a slot.
 func (m *Manager) addTask(s *fakeService, slot int, desired swarm.TaskState) *fakeTask {
-	t := &fakeTask{Task: swarm.Task{ID: m.shortID("task"), ServiceID: s.ID, Slot: slot, Spec: wired(s.Spec.TaskTemplate), DesiredState: desired}}
+	t := &fakeTask{at: slot, Task: swarm.Task{ID: m.shortID("task"), ServiceID: s.ID, Slot: slot, Spec: wired(s.Spec.TaskTemplate), DesiredState: desired}}
+	if s.Spec.Mode.Global != nil {
+		t.Slot, t.NodeID = 0, m.nodes[slot-1].ID
+	}
 	m.is(t, swarm.TaskStateNew, "created", "")
 	s.tasks = append(s.tasks, t)
 	return t
@@ -188,7 +195,7 @@ func (m *Manager) addTask(s *fakeService, slot int, desired swarm.TaskState) *fa
 // in are the tasks in a slot that are wanted.
 func (s *fakeService) in(slot int) (out []*fakeTask) {
 	for _, t := range s.tasks {
-		if t.Slot == slot && t.wanted() {
+		if t.at == slot && t.wanted() {
 			out = append(out, t)
 		}
 	}
@@ -202,7 +209,7 @@ func (m *Manager) restart(s *fakeService) {
 			continue
 		}
 		t.DesiredState = swarm.TaskStateShutdown
-		next := m.addTask(s, t.Slot, swarm.TaskStateReady)
+		next := m.addTask(s, t.at, swarm.TaskStateReady)
 		next.run = m.now()
 		if d := s.Spec.TaskTemplate.RestartPolicy.Delay; d != nil {
 			next.run = next.run.Add(*d)
@@ -212,17 +219,39 @@ func (m *Manager) restart(s *fakeService) {
 
 // scale has as many slots as are asked for.
 func (m *Manager) scale(s *fakeService) {
-	want := int(*s.Spec.Mode.Replicated.Replicas) //nolint:gosec // as a test sent it
-	for slot := 1; slot <= want; slot++ {
+	want := m.slots(s)
+	for _, slot := range want {
 		if len(s.in(slot)) == 0 {
 			m.addTask(s, slot, swarm.TaskStateRunning)
 		}
 	}
 	for _, t := range s.tasks {
-		if t.Slot > want {
+		if !slices.Contains(want, t.at) {
 			t.DesiredState = swarm.TaskStateRemove
 		}
 	}
+}
+
+// slots are those that a service fills. Of one on each node they are the nodes that are not drained and
+// meet its constraints.
+func (m *Manager) slots(s *fakeService) (out []int) {
+	if s.Spec.Mode.Global == nil {
+		for slot := 1; slot <= int(*s.Spec.Mode.Replicated.Replicas); slot++ { //nolint:gosec // as a test sent it
+			out = append(out, slot)
+		}
+		return out
+	}
+	for i := range m.nodes {
+		if n := &m.nodes[i]; n.Spec.Availability != swarm.NodeAvailabilityDrain && meets(n, &s.Spec.TaskTemplate) {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}
+
+// meets reports whether a node meets the constraints of a task.
+func meets(n *swarm.Node, t *swarm.TaskSpec) bool {
+	return t.Placement == nil || !slices.ContainsFunc(t.Placement.Constraints, func(c string) bool { return c != byName+n.Description.Hostname })
 }
 
 // fakeUpdate goes from one spec to the next, slot by slot.
@@ -258,7 +287,7 @@ func (m *Manager) renew(s *fakeService) {
 	}
 	s.update = nil
 	u := &fakeUpdate{spec: s.Spec, made: map[string]time.Time{}, failed: map[string]bool{}}
-	for slot := 1; slot <= int(*s.Spec.Mode.Replicated.Replicas); slot++ { //nolint:gosec // as a test sent it
+	for _, slot := range m.slots(s) {
 		if in := s.in(slot); len(in) > 1 || len(in) == 1 && !s.clean(in[0]) {
 			u.left = append(u.left, slot)
 		}
@@ -325,7 +354,7 @@ func (m *Manager) workOn(s *fakeService, w *fakeWorker) bool {
 	u, o, now := s.update, s.Spec.UpdateConfig, m.now()
 	startFirst := o.Order == swarm.UpdateOrderStartFirst
 	if t := w.task; t != nil {
-		others := slices.DeleteFunc(slices.Clone(s.tasks), func(x *fakeTask) bool { return x == t || x.Slot != t.Slot })
+		others := slices.DeleteFunc(slices.Clone(s.tasks), func(x *fakeTask) bool { return x == t || x.at != t.at })
 		gone := !slices.ContainsFunc(others, func(x *fakeTask) bool { return !x.over() })
 		if !startFirst && gone && t.DesiredState == swarm.TaskStateReady {
 			t.DesiredState = swarm.TaskStateRunning
