@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +25,29 @@ type reason struct {
 	count int
 	apps  map[string]bool
 	first *ring.Refusal
+	// lacking are, by name, how many apps lack a variable; nil where it is about none.
+	lacking map[string]map[string]bool
+}
+
+// variables names the variables that apps lack, those of most apps first; "" where there are
+// no two.
+func (r *reason) variables() string {
+	if len(r.lacking) < 2 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(r.lacking), func(a, b string) int {
+		return cmp.Or(len(r.lacking[b])-len(r.lacking[a]), strings.Compare(a, b))
+	})
+	more := ""
+	if n := len(names); n > fewVariables {
+		names, more = names[:fewVariables], fmt.Sprintf(" and %d more", n-fewVariables)
+	}
+	for i, name := range names {
+		if n := len(r.lacking[name]); n > 1 {
+			names[i] = fmt.Sprintf("%s (%d apps)", name, n)
+		}
+	}
+	return "all of them: " + strings.Join(names, ", ") + more
 }
 
 var (
@@ -62,6 +86,16 @@ func byReason(refusals []*ring.Refusal) []reason {
 		}
 		out[i].count++
 		out[i].apps[r.App] = true
+		if r.Variable == "" {
+			continue
+		}
+		if out[i].lacking == nil {
+			out[i].lacking = map[string]map[string]bool{}
+		}
+		if out[i].lacking[r.Variable] == nil {
+			out[i].lacking[r.Variable] = map[string]bool{}
+		}
+		out[i].lacking[r.Variable][r.App] = true
 	}
 	slices.SortStableFunc(out, func(a, b reason) int { return b.count - a.count })
 	return out
@@ -69,8 +103,9 @@ func byReason(refusals []*ring.Refusal) []reason {
 
 // What is shown one by one; more than that is counted.
 const (
-	fewServices = 20
-	fewLines    = 12
+	fewServices  = 20
+	fewLines     = 12
+	fewVariables = 24
 )
 
 // showFirstPlan is a plan in full where it is short, else in numbers.
@@ -108,6 +143,9 @@ func showFirstPlan(s *screen.Screen, c *ring.Changes, now time.Time) {
 			s.Line(2, " ", screen.Painted(fmt.Sprintf("%d times in %s, the first:", r.count, wording.Counted(len(r.apps), "app")), screen.Dim))
 		}
 		show.Refusal(s, 4, r.first.App, r.first)
+		if names := r.variables(); names != "" {
+			s.Line(6, " ", screen.Text(names))
+		}
 	}
 }
 

@@ -42,6 +42,25 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused PolicyDenied app0/compose.yaml:3: services.s0.volumes /mnt/d0: is a path of the host outside the app's own data\n      hint: grant it\n")
 	require.Contains(t, text, "1700 times in 85 apps, the first:\n    app0 refused UndefinedVariable app0/compose.yaml:4: variable V0 is not set and has no default\n")
 	require.Contains(t, text, "    Z refused BadName Z/compose.yaml: ")
+	require.Contains(t, text, "      all of them: V0, V1, V10, ")
+	require.Contains(t, text, " and 1676 more\n")
+}
+
+// Who has to say what many apps lack sees which names that are, and which come first.
+func TestVariablesThatAppsLackAreNamed(t *testing.T) {
+	lacks := func(app, variable string) *ring.Refusal {
+		return &ring.Refusal{Code: ring.UndefinedVariable, App: app, Variable: variable, Says: "variable " + variable + " is not set and has no default"}
+	}
+	told := func(refusals ...*ring.Refusal) string {
+		s := screen.New(false, 0)
+		for len(refusals) <= fewLines {
+			refusals = append(refusals, refusals[0])
+		}
+		showFirstPlan(s, &ring.Changes{Refusals: refusals}, time.Now())
+		return s.String()
+	}
+	require.Contains(t, told(lacks("a", "PUID"), lacks("a", "TZ"), lacks("b", "TZ"), lacks("b", "TZ"), lacks("b", "AGE")), "      all of them: TZ (2 apps), AGE, PUID\n")
+	require.NotContains(t, told(lacks("a", "TZ"), lacks("b", "TZ")), "all of them", "one name stands in the first refusal")
 }
 
 // What is pasted from a narrow terminal is whole: the screen breaks no command.
