@@ -123,7 +123,8 @@ func (in *Setup) look(ctx context.Context) error {
 		return err
 	}
 	plan, refusals, notRead := judge.LookFurther(c, settings)
-	in.Result.NotRead = append(manifest.SayNotRead(notRead), saysLeftOut(notRead)...)
+	aside, notRead := partSetAside(notRead, settings.Path)
+	in.Result.NotRead = append(manifest.SayNotRead(notRead), saysLeftOut(aside)...)
 	in.Result.Apps = slices.Sorted(maps.Keys(manifest.Folders(c, settings)))
 	foreign := in.foreign(ctx, &plan, c, settings)
 	plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool {

@@ -197,8 +197,8 @@ func (in *Setup) search(r *manifest.Reading, notRead []manifest.NotRead, setting
 		return nil
 	}
 	in.Result.Search = body
-	take := in.options.SearchFile
-	if !take && !in.options.Yes && in.person.Terminal && !in.person.Machine {
+	take := in.options.SearchFile || in.options.Yes
+	if !take && in.person.Terminal && !in.person.Machine {
 		var err error
 		if take, err = in.person.Confirm("write a " + searchName + " here, which " + strings.Join(why, " and ") + "?"); err != nil {
 			return err
@@ -211,20 +211,26 @@ func (in *Setup) search(r *manifest.Reading, notRead []manifest.NotRead, setting
 	return nil
 }
 
-// saysLeftOut is a sentence for the Compose files that gitring.yaml excludes.
-func saysLeftOut(notRead []manifest.NotRead) []string {
-	n, first := 0, ""
+// partSetAside parts what nobody misses, by gitring.yaml or by the names of folders, from
+// the other Compose files that are not read.
+func partSetAside(notRead []manifest.NotRead, root string) (aside, others []manifest.NotRead) {
 	for _, x := range notRead {
-		if x.Why == manifest.Excluded {
-			if n++; n == 1 {
-				first = x.File
-			}
+		dir := path.Dir(below([]string{x.File}, root)[0])
+		if x.Why == manifest.Excluded || x.Why == manifest.TooDeep && setAsideAbove(dir) != "" {
+			aside = append(aside, x)
+			continue
 		}
+		others = append(others, x)
 	}
-	if n == 0 {
+	return aside, others
+}
+
+// saysLeftOut is a sentence for the Compose files that are set aside.
+func saysLeftOut(aside []manifest.NotRead) []string {
+	if len(aside) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s left out by exclude: in %s, the first %s", wording.Counted(n, "Compose file"), searchName, first)}
+	return []string{fmt.Sprintf("%s left out, by exclude: in %s or in folders that are set aside, the first %s", wording.Counted(len(aside), "Compose file"), searchName, aside[0].File)}
 }
 
 // below are paths relative to the source's path.

@@ -51,3 +51,12 @@ func TestADepthBringsNothingInThatIsSetAside(t *testing.T) {
 func notReadAt(dir string) manifest.NotRead {
 	return manifest.NotRead{File: dir + "/compose.yaml", Why: manifest.TooDeep}
 }
+
+func TestWhatIsSetAsideIsLeftOutAndNotTooDeep(t *testing.T) {
+	aside, others := partSetAside([]manifest.NotRead{notReadAt("apps/a/b/c"), notReadAt("apps/_archive/b/c"), {File: "apps/old.yml", Why: manifest.OtherName}, {File: "apps/x/compose.yaml", Why: manifest.Excluded}}, "apps")
+	require.Equal(t, []manifest.NotRead{notReadAt("apps/_archive/b/c"), {File: "apps/x/compose.yaml", Why: manifest.Excluded}}, aside)
+	require.Len(t, others, 2)
+	require.Contains(t, saysLeftOut(aside)[0], "2 Compose files left out")
+	aside, _ = partSetAside([]manifest.NotRead{notReadAt("old/a/b/c")}, "old")
+	require.Empty(t, aside, "a source's own path is no such folder")
+}

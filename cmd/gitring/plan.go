@@ -129,9 +129,9 @@ func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, erro
 	if p.profile != "" {
 		return g.planAlone(ctx, p.what, p.source, p.profile)
 	}
-	tree, err := gitsync.OpenFolder(p.what)
+	tree, err := openFolder(p.what)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", p.what, err)
+		return nil, err
 	}
 	defer tree.Close()
 	changes, err := g.daemon().Plan(ctx, api.PlanRequest{Source: p.source, Tree: tree})

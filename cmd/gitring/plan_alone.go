@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/gitring/gitring/api"
-	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -33,9 +31,9 @@ func (g *globals) planAlone(ctx context.Context, dir, source, profile string) (*
 	if err != nil {
 		return nil, err
 	}
-	tree, err := gitsync.OpenFolder(dir)
+	tree, err := openFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", dir, err)
+		return nil, err
 	}
 	defer tree.Close()
 	plan, refusals, notRead := judge.LookFurther(&ring.Commit{Tree: tree}, settings)

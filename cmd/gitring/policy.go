@@ -15,7 +15,6 @@ import (
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/exit"
-	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -99,9 +98,9 @@ func (g *globals) commitAt(ctx context.Context, what string, by policyFlags) (*j
 		if err != nil {
 			return nil, err
 		}
-		tree, err := gitsync.OpenFolder(dir)
+		tree, err := openFolder(dir)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read %s: %w", dir, err)
+			return nil, err
 		}
 		return &judgedCommit{r, &ring.Commit{Tree: tree}, func() { _ = tree.Close() }}, nil
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/exit"
-	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/secrets"
@@ -450,9 +449,9 @@ func (g *globals) checkSecrets(dir string, keys secrets.Keys, open bool) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("%s is no folder", dir), Hint: "gitring secret check [dir]"}
 	}
-	tree, err := gitsync.OpenFolder(dir)
+	tree, err := openFolder(dir)
 	if err != nil {
-		return fmt.Errorf("cannot read %s: %w", dir, err)
+		return err
 	}
 	defer tree.Close() //nolint:errcheck // opened to read only
 	all := []checkedFile{}

@@ -82,9 +82,9 @@ func (g *globals) validate(dir, source, profile string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("%s is no folder", dir), Hint: "gitring validate [dir]"}
 	}
-	tree, err := gitsync.OpenFolder(dir)
+	tree, err := openFolder(dir)
 	if err != nil {
-		return fmt.Errorf("cannot read %s: %w", dir, err)
+		return err
 	}
 	defer tree.Close()
 	return g.validateCommit(&ring.Commit{Tree: tree}, r, dir)
