@@ -662,6 +662,9 @@ func (t *Pass) jobStatus(v *service, st *ring.ServiceStatus) {
 		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.askedWaits(v), "runs again, as a person asked")
 	case ok && run.State == jobSucceeded:
 		st.Phase, st.Reason = ring.PhaseCompleted, say("completed %s UTC", run.Ended.UTC().Format("2006-01-02 15:04"))
+		if last := t.lastRun(v); last.Trigger == ring.Asked && last.Ended.After(run.Ended) {
+			st.Reason += say("; run again %s UTC, %s: %s", last.Ended.UTC().Format("2006-01-02 15:04"), dueSays(last), last.Reason)
+		}
 		st.LastGood = run.Commit
 	case ok && run.State == jobFailed:
 		st.Phase, st.Code, st.Reason = ring.PhaseFailed, ring.WhyJobFailed, run.Reason

@@ -25,6 +25,8 @@ type View struct {
 	Problems bool
 	Usage    map[string]ring.Usage // by container ID; nil where nobody asked
 	Printed  Printed
+	// Signers are of commits that run where their source wants another.
+	Signers map[ring.SHA]string
 	// overrides stand in a table of their own: what they say is said there.
 	overrides []ring.Override
 }
@@ -69,7 +71,7 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 	}
 	for _, src := range st.Sources {
 		s.Gap()
-		showSource(s, src, st.Overrides, v.Now)
+		showSource(s, src, &v)
 		showApps(s, src.Apps, &v)
 	}
 	showOverrides(s, st.Overrides)
@@ -129,7 +131,20 @@ func receiverSays(r ring.ReceiverStatus) string {
 	return says + wording.When(r.Reason != "", "; "+r.Reason)
 }
 
-func showSource(s *screen.Screen, src ring.SourceStatus, overrides []ring.Override, now time.Time) {
+// RunsBeside are the commits that services of a source run where it wants another.
+func RunsBeside(src *ring.SourceStatus) (out []ring.SHA) {
+	for i := range src.Apps {
+		for _, sv := range src.Apps[i].Services {
+			if sv.Running != "" && sv.Running != sv.Commit && !slices.Contains(out, sv.Running) {
+				out = append(out, sv.Running)
+			}
+		}
+	}
+	return out
+}
+
+func showSource(s *screen.Screen, src ring.SourceStatus, v *View) {
+	overrides, now := v.overrides, v.Now
 	// Subject, signer and age are those of the commit in force, and of the trusted
 	// one only where none is.
 	ahead := src.Trusted != "" && src.Trusted != src.Commit
@@ -142,6 +157,11 @@ func showSource(s *screen.Screen, src ring.SourceStatus, overrides []ring.Overri
 	s.Line(2, ", ", screen.Labelled("signed by ", src.Signer), screen.Text(committed(src.Committed, now)), screen.Text(checked(src.Checked, now)), screen.Text(wording.When(src.Checking, "checking now")))
 	if ahead && inForce {
 		s.Line(2, "", screen.Text("trusted up to "+src.Trusted.Short()))
+	}
+	for _, c := range RunsBeside(&src) {
+		if signer := v.Signers[c]; signer != "" && signer != src.Signer {
+			s.Line(2, "", screen.Text(c.Short()+" still runs, signed by "+signer))
+		}
 	}
 	if src.Note != "" {
 		s.Line(2, "", screen.Text(src.Note))
@@ -433,7 +453,7 @@ func showApp(s *screen.Screen, a *ring.AppStatus, v *View) {
 func showDetails(s *screen.Screen, p place, v *View) {
 	sv, now := p.service, v.Now
 	showRollout(s, p, now)
-	CheckPrinted(s, 4, "", v.Printed[ring.ServiceID(p.id())])
+	CheckPrinted(s, 2, "of "+p.id(), v.Printed[ring.ServiceID(p.id())])
 	hint := ""
 	var named []string
 	for _, c := range sv.Conditions {

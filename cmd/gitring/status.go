@@ -118,11 +118,27 @@ func (g *globals) showStatus(ctx context.Context, st *ring.Status, problems bool
 	}
 	v := show.View{Wide: g.output == "wide", Now: g.now(), Problems: problems}
 	v.Usage = g.usage(ctx, v.Wide)
-	v.Printed = g.printed(ctx, st)
+	v.Printed, v.Signers = g.printed(ctx, st), g.signersBeside(ctx, st)
 	s := g.screen()
 	show.Status(s, st, v)
 	_, err := fmt.Fprint(g.out, s)
 	return err
+}
+
+// commitsBack is how far back a commit that still runs is looked for.
+const commitsBack = 200
+
+// signersBeside are those who signed what runs where another commit is wanted.
+func (g *globals) signersBeside(ctx context.Context, st *ring.Status) map[ring.SHA]string {
+	if !slices.ContainsFunc(st.Sources, func(src ring.SourceStatus) bool { return len(show.RunsBeside(&src)) > 0 }) {
+		return nil
+	}
+	out := map[ring.SHA]string{}
+	commits, _ := g.daemon().Commits(ctx, api.HistoryQuery{Limit: commitsBack}) // without them the commit is told alone
+	for i := range commits {
+		out[commits[i].Commit] = commits[i].Signer
+	}
+	return out
 }
 
 // printed is what the checks printed by which rollouts failed. Who may not read logs, or
