@@ -90,6 +90,19 @@ func TestTheLeaseMovesOnASwarm(t *testing.T) {
 		holder, next = next, holder
 	}
 
+	t.Run("whoever takes over brings back what was good", func(t *testing.T) {
+		worse := s.repo.pushed("Another broken one", app("9", env("BROKEN", "1")))
+		s.until("the swarm is at it", func() bool { return strings.Contains(s.service(name).env(), `VERSION=9"`) })
+		holder.freeze() // it sent that, and no more
+		next.acts(worse)
+		s.closedAs(worse, "failure")
+		s.until("the good one is whole", func() bool { return strings.Contains(s.service(name).env(), `VERSION=1"`) && len(s.running(name)) == 3 })
+		holder.thaw()
+		holder.follows(next)
+		require.Equal(t, []string{"failure"}, slices.Compact(closings(s.states(worse))))
+		require.Contains(t, s.service(name).env(), `VERSION=1"`)
+		holder, next = next, holder
+	})
 	t.Run("whoever acts carries the next commit out", func(t *testing.T) {
 		mended := s.repo.pushed("Mended", app("3"))
 		s.closedAs(mended, "success")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -40,6 +41,8 @@ type daemon struct {
 	words     map[ring.WordAt]ring.Word // what other hosts say at the forge
 	signing   Signing                   // what the host asks of images
 	hides     bool                      // its looks leave out what has ended, as a list without all=true does
+	// beside is what another manager of the cluster remembers, which follows; nil where one has gitring.
+	beside *ring.Facts
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
 	// tags is what is known of tags that move; nil where none does.
@@ -223,6 +226,34 @@ func (d *daemon) decide() Decision {
 		d.mem.wake = d.last.Wake.Add(-d.mem.clock)
 	}
 	return d.last
+}
+
+// besideLooks is a look of the manager that follows.
+func (d *daemon) besideLooks() {
+	if d.beside == nil {
+		return
+	}
+	w := d.world()
+	w.Facts, w.Recent = *d.beside, NewRecent()
+	w.Seen.Cluster.Lease = ring.Lease{Holder: "the other one"}
+	did := Diff(w, d.clock())
+	if len(did.Actions) > 0 {
+		d.violate("S1b: who follows would %s %s", did.Actions[0].Kind, did.Actions[0].Target())
+	}
+	for _, f := range did.Facts {
+		d.beside.Set(f)
+	}
+}
+
+// moveLease has the manager that followed act, and who acted begin to follow.
+func (d *daemon) moveLease() {
+	d.kill("for another manager acts")
+	for key, word := range d.posts { // who acts now may say that again, and no other closing word
+		d.said[key], _, _ = strings.Cut(word, " ")
+	}
+	clear(d.posts)
+	d.disk, *d.beside = *d.beside, d.disk
+	d.disk = calmFacts(d.disk, d.clock())
 }
 
 // record writes down, one transaction.

@@ -50,6 +50,7 @@ import (
 type oracle struct {
 	watched
 	posts   map[string]string                  // closing posts, by key
+	said    map[string]string                  // the closing words of managers that acted before, by key
 	protect map[ring.ServiceID]map[string]bool // I8: what was ready and old when a rollout failed
 	leaving map[string]bool                    // what was meant to go before the look that fails a rollout
 	starts  map[string][]time.Time             // again, of one container
@@ -63,7 +64,7 @@ type oracle struct {
 }
 
 func newOracle() oracle {
-	return oracle{watched: newWatched(), posts: map[string]string{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}, trials: map[string]int{}}
+	return oracle{watched: newWatched(), posts: map[string]string{}, said: map[string]string{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}, trials: map[string]int{}}
 }
 
 func (d *daemon) watchStep(a ring.Action) {
@@ -450,6 +451,10 @@ func (d *daemon) watchPost(p ring.Post) {
 	}
 	if p.State == ring.PostPending {
 		return
+	}
+	// One that a newer commit supersedes right after a move is told as that.
+	if said := d.said[key]; said != "" && said != p.State && p.Phase != ring.PostSuperseded {
+		d.violate("I10: %s says %s, and who acted before said %s", key, p.State, said)
 	}
 	d.posts[key] = p.State + " " + p.Description
 	if p.State != ring.PostSuccess || strings.HasPrefix(p.Description, "observe: ") { // which carries nothing out

@@ -36,6 +36,10 @@ func newSwarmRun(seed int64) *swarmRun {
 	s := &swarmRun{daemon: newDaemon(r), knobs: map[string]ring.Rollout{}, data: map[string]bool{}, each: map[string]bool{}, depends: r.Intn(3) == 0}
 	s.swarm = newSwarmModel()
 	s.watchSwarm()
+	if r.Intn(3) == 0 {
+		others := ring.NewFacts()
+		s.beside = &others
+	}
 	for _, name := range []string{"a", "b"} {
 		s.data[name], s.knobs[name] = r.Intn(5) == 0, s.randomKnobs()
 		s.each[name] = seed%4 == 3 && !s.data[name] && name == []string{"a", "b"}[seed/4%2]
@@ -187,6 +191,7 @@ func (s *swarmRun) look() {
 	if s.src.Next != nil {
 		s.src.Reached = s.clock()
 	}
+	s.besideLooks()
 	d := s.decide()
 	s.record(d.Facts, d.Events)
 	s.launch(d.Actions)
@@ -220,6 +225,10 @@ func (s *swarmRun) fault() {
 	}
 	switch s.r.Intn(8) {
 	case 0, 1:
+		if s.beside != nil && s.r.Intn(2) == 0 {
+			s.moveLease()
+			return
+		}
 		s.kill("by the scenario")
 	case 2:
 		s.hurts = true

@@ -57,6 +57,7 @@ type swarmSpec struct {
 	want     *ring.Service
 	// condemned is the version in the place of which this one is back.
 	condemned ring.Version
+	good      ring.Version // to which who sent it would go back
 }
 
 type swarmService struct {
@@ -214,7 +215,7 @@ func (e *engine) serve(a ring.Action, name string) (ring.Done, error) {
 		r := &ring.Refusal{Code: ring.ForeignProject, Says: "a service " + name + " is on the swarm, and gitring did not make it", Hint: "docker service rm " + name}
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseCreate, Permanent: true, Refusal: r, Err: r}
 	}
-	spec := swarmSpec{version: a.Version, template: string(a.Version), commit: a.Commit, settings: ring.ClusterSettings(a.Want, a.Of.Alone(a.Want) != ""), of: a.Of, want: a.Want, condemned: a.Condemned}
+	spec := swarmSpec{version: a.Version, template: string(a.Version), commit: a.Commit, settings: ring.ClusterSettings(a.Want, a.Of.Alone(a.Want) != ""), of: a.Of, want: a.Want, condemned: a.Condemned, good: a.Good}
 	spec.sent = fmt.Sprint(spec.version, spec.settings, spec.commit)
 	spec.is = spec.sent
 	if s != nil && s.Index != a.Index && s.spec.sent == spec.sent && s.spec.is == spec.is {
@@ -276,7 +277,7 @@ func (e *engine) clusterSeen() *ring.Cluster {
 		s := e.swarm.services[name]
 		out := s.ClusterService
 		out.Version, out.Commit, out.Settings, out.Sent, out.Is = s.spec.version, s.spec.commit, s.spec.settings, s.spec.sent, s.spec.is
-		out.Condemned = s.spec.condemned
+		out.Condemned, out.Good = s.spec.condemned, s.spec.good
 		var writes box
 		e.mounts(ring.Action{Of: s.spec.of, App: s.App, Service: s.Service, Slot: 1, Want: s.spec.want}, &writes)
 		out.Writes = writes.Writes

@@ -38,6 +38,12 @@ func (s *story) faultOfSwarm(w []string) bool {
 		s.mem.awake = s.clock() // as the loop has it
 	case len(w) == 2 && w[0] == "lease": // lease lost (another manager has it), lease back
 		s.swarm.lease = ring.Lease{Holder: "n2", Mine: w[1] == "back"}
+	case slices.Equal(w, []string{"another", "manager", "follows"}): // a new one
+		others := ring.NewFacts()
+		s.beside = &others
+	case slices.Equal(w, []string{"another", "manager", "acts"}) && s.beside != nil:
+		clear(s.posts) // it tells what it finds
+		s.moveLease()
 	case len(w) == 2 && (w[0] == "edit" || w[0] == "rollback" || w[0] == "erase"): // edit web: its spec, by hand
 		app, name := fullID(w[1])
 		svc := s.swarm.services[app+"_"+name]

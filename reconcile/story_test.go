@@ -119,6 +119,7 @@ func (s *story) turn() {
 	if !s.away && s.src.Next != nil {
 		s.src.Reached = s.clock()
 	}
+	s.besideLooks()
 	d := s.decide()
 	if s.looked != nil {
 		s.looked(d)

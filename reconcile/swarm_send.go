@@ -158,6 +158,9 @@ func (t *decider) sendSpec(v *service, why string) bool {
 	if v.isRestoring() {
 		a.Condemned = v.want.Version
 	}
+	if v.good != nil && v.good.Service.Version != v.target.Version {
+		a.Good = v.good.Service.Version
+	}
 	return t.addStep(a)
 }
 

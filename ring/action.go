@@ -84,6 +84,8 @@ type Action struct {
 	Index uint64
 	// Condemned is the wanted version that failed, where DoServe brings another one back for that.
 	Condemned Version
+	// Good is the last good version, where DoServe brings another one.
+	Good Version
 	// Secret says that a file to remove is a secret.
 	Secret bool
 	// Start says that a created instance is started at once.

@@ -182,6 +182,9 @@ type ClusterService struct {
 	Updated, Began time.Time
 	// Condemned is the wanted version that failed, where the spec in force is another one for that.
 	Condemned Version
+	// Good is the version that who sent the spec in force would have gone back to; "" for none, or
+	// for this one. It says which, and never what: see Good.
+	Good Version
 	// Files are the names of configs and secrets in its spec, and in the spec before it, sorted.
 	Files []string
 	// Networks are the names of those that its instances join.

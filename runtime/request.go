@@ -114,6 +114,7 @@ func swarmPayloads(cluster string, app *ring.App, s *ring.Service, a ring.Action
 			files = append(files, swarmFile{Secret: m.Secret, Content: m.Source, Path: m.File, Target: m.Target})
 		}
 	}
+	a.Condemned, a.Good = "1:any", "1:any" // so that the labels of any spec are judged
 	spec, err := serviceSpec(cluster, a, files)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the payload of service %s: %w", s.Name, err)

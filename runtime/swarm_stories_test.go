@@ -525,6 +525,7 @@ func swarmStories() []swarmStory {
 			r.must(t, a)
 			s, before := r.await(t, "whole", serving(a.Version, 2))
 			bad := r.action(broken)
+			bad.Good = a.Version
 			r.must(t, onto(s, bad))
 			good := func(in []ring.Instance) (n int) {
 				for _, i := range in {
@@ -540,12 +541,16 @@ func swarmStories() []swarmStory {
 			})
 			require.NotEmpty(t, paused.Failed.Says)
 			require.NotEmpty(t, paused.Says)
+			require.Equal(t, a.Version, paused.Good, "another manager knows which version to bring back")
+			a.Condemned = bad.Version
 			r.must(t, onto(paused, a))
-			_, after := r.await(t, "restored", func(s ring.ClusterService, in []ring.Instance) bool {
+			back, after := r.await(t, "restored", func(s ring.ClusterService, in []ring.Instance) bool {
 				require.Equal(t, 2, good(in), "the floor holds")
 				return s.Update == ring.UpdateCompleted && serving(a.Version, 2)(s, in)
 			})
 			require.Equal(t, ids(before), ids(after), "what served was never touched")
+			require.Equal(t, []ring.Version{bad.Version, ""}, []ring.Version{back.Condemned, back.Good})
+			require.False(t, back.Changed())
 		}, nil},
 		{"a spec that paused is sent once more where that was looked at", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)

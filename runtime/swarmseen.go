@@ -92,7 +92,7 @@ func seenService(s *swarm.Service, tasks []swarm.Task, named, nodes map[string]s
 	l := s.Spec.Labels
 	out := ring.ClusterService{
 		ID: s.ID, Name: s.Spec.Name, App: l[labelApp], Source: l[labelSource], Service: l[labelService], Kind: ring.Kind(l[labelKind]),
-		Version: ring.Version(l[labelVersion]), Commit: ring.SHA(l[labelCommit]), Settings: l[labelSettings], Condemned: ring.Version(l[labelFailed]),
+		Version: ring.Version(l[labelVersion]), Commit: ring.SHA(l[labelCommit]), Settings: l[labelSettings], Condemned: ring.Version(l[labelFailed]), Good: ring.Version(l[labelGood]),
 		Sent: l[labelSent], Is: sentHash(&s.Spec, named), Index: s.Version.Index, Updated: s.UpdatedAt,
 		Files: filesOf(s.PreviousSpec, filesOf(&s.Spec, nil)), Networks: networksOf(&s.Spec, named), Failed: newestFailed(s, tasks, nodes),
 	}

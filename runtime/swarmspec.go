@@ -30,6 +30,7 @@ const (
 	labelSent     = "gitring.sent"     // the hash of the spec that was sent
 	labelContent  = "gitring.content"  // of a config or secret
 	labelFailed   = "gitring.failed"   // the wanted version, where it failed and this one is back
+	labelGood     = "gitring.good"     // the version that was good last, where this is another one
 	stackName     = "com.docker.stack.namespace"
 )
 
@@ -149,6 +150,9 @@ func serviceLabels(cluster string, a ring.Action, alone bool) map[string]string 
 	})
 	if a.Condemned != "" {
 		l[labelFailed] = string(a.Condemned)
+	}
+	if a.Good != "" {
+		l[labelGood] = string(a.Good)
 	}
 	return l
 }

@@ -479,18 +479,20 @@ func TestTheNameOfASecretIsOfItsKeyedHash(t *testing.T) {
 }
 
 // A label of the tasks would have each of them made anew, for a word to managers.
-func TestAVerdictIsALabelOfTheServiceAlone(t *testing.T) {
+func TestWordsToManagersAreLabelsOfTheServiceAlone(t *testing.T) {
 	a := swarmAction()
 	was, err := serviceSpec("prod", a, nil)
 	require.NoError(t, err)
-	a.Condemned = "1:ab"
+	a.Condemned, a.Good = "1:ab", "1:cd"
 	is, err := serviceSpec("prod", a, nil)
 	require.NoError(t, err)
 	require.Equal(t, was.TaskTemplate, is.TaskTemplate)
 	require.Equal(t, "1:ab", is.Labels[labelFailed])
+	require.Equal(t, "1:cd", is.Labels[labelGood])
 	require.NotContains(t, was.Labels, labelFailed)
+	require.NotContains(t, was.Labels, labelGood)
 	seen := seenService(&swarm.Service{Spec: is}, nil, nil, nil)
-	require.Equal(t, ring.Version("1:ab"), seen.Condemned)
+	require.Equal(t, []ring.Version{"1:ab", "1:cd"}, []ring.Version{seen.Condemned, seen.Good})
 	require.False(t, seen.Changed(), "what was sent is what is there")
 }
 
