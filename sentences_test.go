@@ -22,7 +22,7 @@ var comparesSentences = map[string]string{
 	"bench/corpus/result.go alternative":     "drives the built program from outside, and reads what it prints",
 	"bench/corpus/answers.go answerRefusals": "drives the built program from outside, and reads what it prints",
 	// What the journal of an earlier release says of a commit, which has no field for it.
-	"daemon/history_fold.go take": "whose answer a commit has, from the journal's line",
+	"history/fold.go take": "whose answer a commit has, from the journal's line",
 	// So that a screen says nothing twice, or draws a bar. Nothing but the text depends on it.
 	"show/explained.go Explained":  "says nothing twice",
 	"show/plan.go reasonOfChange":  "says nothing twice",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/history"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
@@ -158,15 +159,8 @@ func (d *Daemon) events(ctx context.Context, q api.EventQuery) ([]ring.Event, er
 	return d.store.Events(ctx, store.EventQuery{After: q.After, App: q.App, Limit: q.Limit})
 }
 
-// toldByHistory are the kinds of events that say what became of commits.
-var toldByHistory = []string{
-	ring.CommitAccepted, ring.CommitLanded, ring.CommitRefused, ring.AppInForce, ring.AppPowers, ring.AppRefused, ring.AppRemoved, ring.PlanAwaiting,
-	ring.PlanApproved, ring.TagFollowed, ring.TagApproved, ring.TrustAccepted, ring.TrustRecovered, ring.TrustIntroduced, ring.TrustIsDegraded, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored,
-	ring.RolloutSuperseded, ring.RolloutAborted, ring.RestartAsked, ring.OverrideBegan, ring.OverrideEnded, ring.JobSucceeded, ring.JobFailed,
-}
-
 func (d *Daemon) history(ctx context.Context, q api.HistoryQuery) ([]ring.Event, error) {
-	return d.store.Events(ctx, store.EventQuery{App: q.App, Kinds: toldByHistory, Limit: cmp.Or(q.Limit, 100), Desc: true})
+	return d.store.Events(ctx, store.EventQuery{App: q.App, Kinds: history.Kinds, Limit: cmp.Or(q.Limit, 100), Desc: true})
 }
 
 // chosen is the source of a name, all for "".

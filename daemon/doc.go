@@ -46,7 +46,6 @@
 //	handback_front with its fronts
 //	composed       and what Compose would compare then
 //	history        what became of each commit
-//	history_fold   of all that the journal says of it
 //	images         which tags have moved
 //	prove          a proof of who authorised what runs
 //	inspect        why a service is as it is

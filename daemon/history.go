@@ -2,11 +2,10 @@ package daemon
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/history"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
 )
@@ -20,7 +19,7 @@ const (
 
 // commits is what became of each commit, with its subject where the mirror still has it.
 func (d *Daemon) commits(ctx context.Context, q api.HistoryQuery) ([]api.CommitNow, error) {
-	kinds := slices.DeleteFunc(slices.Clone(toldByHistory), func(k string) bool { return k == ring.JobSucceeded })
+	kinds := slices.DeleteFunc(slices.Clone(history.Kinds), func(k string) bool { return k == ring.JobSucceeded })
 	kinds = append(kinds, ring.RolloutBegan)
 	events, err := d.store.Events(ctx, store.EventQuery{Kinds: kinds, Limit: historyLines, Desc: true})
 	if err != nil {
@@ -32,34 +31,14 @@ func (d *Daemon) commits(ctx context.Context, q api.HistoryQuery) ([]api.CommitN
 	}
 	events = append(events, runs...)
 	slices.SortFunc(events, func(a, b ring.Event) int { return int(b.Seq - a.Seq) })
-	if q.App != "" {
-		events = ofApp(events, q.App)
-	}
 	inForce, _ := d.ledger.apps()
 	st, _ := d.loop.Status()
-	now := presentOf(inForce, &st)
-	if q.App != "" {
-		for _, of := range now.open {
-			maps.DeleteFunc(of, func(id, _ string) bool { return !strings.HasPrefix(id, q.App+"/") })
-		}
-	}
-	commits := foldHistory(events, now)
+	commits := history.Commits(events, q.App, history.PresentOf(inForce, &st))
 	commits = commits[:min(len(commits), q.Limit)]
 	for i := range commits {
 		commits[i].Subject = d.subject(ctx, &commits[i])
 	}
 	return commits, nil
-}
-
-// ofApp are the lines about an app, and those about the commits that it took.
-func ofApp(events []ring.Event, app string) []ring.Event {
-	its := map[ring.SHA]bool{}
-	for i := range events {
-		if events[i].App == app {
-			its[events[i].Commit] = true
-		}
-	}
-	return slices.DeleteFunc(events, func(e ring.Event) bool { return e.App != app && (e.App != "" || !its[e.Commit]) })
 }
 
 // subject is the first line of a commit's message; "" where the mirror does not have it.

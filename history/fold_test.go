@@ -1,4 +1,4 @@
-package daemon
+package history
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ func TestHistoryIsALineForEachCommit(t *testing.T) {
 		events = append([]ring.Event{{Seq: int64(len(events) + 1), At: at, Kind: kind, Source: "prod", Commit: c, App: app, Service: service, Actor: actor, Reason: reason}}, events...)
 	}
 	outcomes := func() (out []string) {
-		for _, c := range foldHistory(events, present{}) {
+		for _, c := range Fold(events, Present{}) {
 			out = append(out, string(c.Commit)+" "+c.Outcome+" "+c.Signer+" | "+c.Says)
 		}
 		return out
@@ -56,7 +56,7 @@ func TestHistoryIsALineForEachCommit(t *testing.T) {
 	}, outcomes())
 
 	var own []string
-	for _, c := range foldHistory(ofApp(events, "wiki"), present{}) {
+	for _, c := range Fold(OfApp(events, "wiki"), Present{}) {
 		own = append(own, string(c.Commit)+" "+c.Outcome+" "+c.Signer)
 	}
 	require.Equal(t, []string{"b2c3d4e5 partly refused bob"}, own)
@@ -97,7 +97,7 @@ func TestACommitIsLiveOnceItsRolloutsHaveCompleted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			slices.Reverse(tt.oldest)
-			got := foldHistory(tt.oldest, presentOf(shop, tt.st))
+			got := Fold(tt.oldest, PresentOf(shop, tt.st))
 			require.Len(t, got, 1)
 			require.Equal(t, tt.want, got[0].Outcome+" | "+got[0].Says)
 		})
@@ -126,7 +126,7 @@ func TestACommitThatAsksForWhatIsBackIsNotUndone(t *testing.T) {
 	}
 	back := map[string]ring.InForce{"shop": {Undone: true, App: plan(first, "1")}}
 	outcomes := func() (got []string) {
-		for _, c := range foldHistory(events, presentOf(back, &ring.Status{})) {
+		for _, c := range Fold(events, PresentOf(back, &ring.Status{})) {
 			got = append(got, c.Outcome)
 		}
 		return got
@@ -182,7 +182,7 @@ func TestOnlyWhatRunsIsLive(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, c := range foldHistory(events, presentOf(tt.inForce, running(tt.runs))) {
+			for _, c := range Fold(events, PresentOf(tt.inForce, running(tt.runs))) {
 				got = append(got, c.Outcome+" | "+c.Says)
 			}
 			require.Equal(t, tt.want, got)
@@ -263,7 +263,7 @@ func TestACommitThatChangesNothingThatRunsIsLiveOnceTheHostIsAsItSays(t *testing
 				inForce = comment
 			}
 			var got []string
-			for _, c := range foldHistory(tt.events, presentOf(map[string]ring.InForce{"shop": {App: ring.App{Name: "shop", Source: "prod", Commit: inForce, Services: []ring.Service{{Name: "web", Kind: ring.Worker, Changed: tt.now.Sources[0].Apps[0].Services[0].Running}}}}}, tt.now)) {
+			for _, c := range Fold(tt.events, PresentOf(map[string]ring.InForce{"shop": {App: ring.App{Name: "shop", Source: "prod", Commit: inForce, Services: []ring.Service{{Name: "web", Kind: ring.Worker, Changed: tt.now.Sources[0].Apps[0].Services[0].Running}}}}}, tt.now)) {
 				got = append(got, c.Outcome)
 			}
 			require.Equal(t, tt.want, got)
@@ -278,7 +278,7 @@ func TestTheHistoryHasEachMoveOfATagWithWhatCameOfIt(t *testing.T) {
 		events = append([]ring.Event{{Seq: int64(len(events) + 1), Kind: kind, Source: "prod", Commit: c, App: "shop", Service: service, Actor: "ops", Reason: reason}}, events...)
 	}
 	line := func() api.CommitNow {
-		all := foldHistory(events, present{})
+		all := Fold(events, Present{})
 		require.Len(t, all, 1)
 		return all[0]
 	}

@@ -1,4 +1,4 @@
-package daemon
+package history
 
 import (
 	"cmp"
@@ -43,8 +43,8 @@ func unrolledOf(inForce map[string]ring.InForce, st *ring.Status) unrolled {
 	return out
 }
 
-// present is what of the commits of a journal counts now.
-type present struct {
+// Present is what of the commits of a journal counts now.
+type Present struct {
 	open unrolled
 	// runs has the commits, by source, of which something is in force or runs; nil where
 	// nobody knows.
@@ -64,9 +64,9 @@ type undoneApp struct {
 	says  string
 }
 
-// presentOf is what the ledger and the status tell.
-func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
-	p := present{open: unrolledOf(inForce, st), runs: map[[2]string]bool{}, undone: map[string]undoneApp{}, synced: map[[2]string]bool{}, held: map[[2]string]string{}}
+// PresentOf is what the ledger and the status tell.
+func PresentOf(inForce map[string]ring.InForce, st *ring.Status) Present {
+	p := Present{open: unrolledOf(inForce, st), runs: map[[2]string]bool{}, undone: map[string]undoneApp{}, synced: map[[2]string]bool{}, held: map[[2]string]string{}}
 	for name := range inForce {
 		app := inForce[name].App
 		p.runs[[2]string{app.Source, string(app.Commit)}] = true
@@ -100,6 +100,22 @@ func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
 	return p
 }
 
+// PresentOfStatus is what a status alone tells, where nobody has the plans in force: whatever is
+// of a commit that an app or a service names counts as in force.
+func PresentOfStatus(st *ring.Status) Present {
+	p := PresentOf(nil, st)
+	for i := range st.Sources {
+		src := &st.Sources[i]
+		for j := range src.Apps {
+			p.runs[[2]string{src.Name, string(src.Apps[j].Commit)}] = true
+			for k := range src.Apps[j].Services {
+				p.runs[[2]string{src.Name, string(src.Apps[j].Services[k].Commit)}] = true
+			}
+		}
+	}
+	return p
+}
+
 // isHold reports whether a person keeps something as it is, and a yes to a plan changes nothing.
 func isHold(code ring.ReasonCode) bool {
 	return code == ring.WhyHeldByPerson || code == ring.WhyUndoneByPerson || code == ring.WhyLeftToCompose
@@ -110,9 +126,32 @@ func isThere(sv *ring.ServiceStatus) bool {
 	return sv.Rollout == nil && (sv.Phase == ring.PhaseReady || sv.Phase == ring.PhaseCompleted)
 }
 
-// foldHistory makes a commit of all lines of the journal about it. The lines are the newest
+// Commits is what became of each commit that lines tell of, the newest first as the lines are; with
+// an app, of those that it took, as far as they are about it.
+func Commits(events []ring.Event, app string, now Present) []api.CommitNow {
+	if app != "" {
+		events = OfApp(events, app)
+		for _, of := range now.open {
+			maps.DeleteFunc(of, func(id, _ string) bool { return !strings.HasPrefix(id, app+"/") })
+		}
+	}
+	return Fold(events, now)
+}
+
+// OfApp are the lines about an app, and those about the commits that it took.
+func OfApp(events []ring.Event, app string) []ring.Event {
+	its := map[ring.SHA]bool{}
+	for i := range events {
+		if events[i].App == app {
+			its[events[i].Commit] = true
+		}
+	}
+	return slices.DeleteFunc(events, func(e ring.Event) bool { return e.App != app && (e.App != "" || !its[e.Commit]) })
+}
+
+// Fold makes a commit of all lines of the journal about it. The lines are the newest
 // first, and so are the commits, by when each was first seen.
-func foldHistory(events []ring.Event, now present) []api.CommitNow {
+func Fold(events []ring.Event, now Present) []api.CommitNow {
 	folds := map[[2]string]*fold{}
 	var order []*fold
 	for i := len(events) - 1; i >= 0; i-- {
@@ -241,7 +280,7 @@ func (f *fold) take(e *ring.Event) {
 
 // takenBack notes the apps that the commit had in force and whose plan of an earlier commit is
 // back. A commit that asks for the same as that one is not taken back.
-func (f *fold) takenBack(now present, back map[string]bool) {
+func (f *fold) takenBack(now Present, back map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(back)) {
 		switch e := f.last[name]; {
 		case e == nil || e.Kind != ring.AppInForce:
@@ -254,12 +293,12 @@ func (f *fold) takenBack(now present, back map[string]bool) {
 }
 
 // done reports whether something of the commit was carried out, or nothing was left to do for it.
-func (f *fold) done(now present) bool {
+func (f *fold) done(now Present) bool {
 	return len(f.last) > 0 || now.synced[[2]string{f.now.Source, string(f.now.Commit)}]
 }
 
 // outcome is what became of the commit.
-func (f *fold) outcome(now present) api.CommitNow {
+func (f *fold) outcome(now Present) api.CommitNow {
 	c := f.now
 	key := [2]string{c.Source, string(c.Commit)}
 	open := now.open[key]
