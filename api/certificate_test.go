@@ -65,6 +65,6 @@ func TestACertificateIsReadAgainWhenItChanged(t *testing.T) {
 	require.NoError(t, os.Remove(cert))
 	require.EqualValues(t, 20_000_000, serial(), "one that is gone leaves the one before")
 
-	_, err = NewWeb(newSocket(t, newDaemon()), WebOptions{Tokens: w.Tokens, SessionKey: make([]byte, 32), Address: "127.0.0.1:1", CertFile: cert, KeyFile: key, Now: time.Now, Log: quiet})
+	_, err = NewWeb(&newSocket(t, newDaemon()).Table, WebOptions{Tokens: w.Tokens, SessionKey: make([]byte, 32), Address: "127.0.0.1:1", CertFile: cert, KeyFile: key, Now: time.Now, Log: quiet})
 	require.ErrorContains(t, err, "cannot use the certificate of listen.api")
 }

@@ -50,6 +50,7 @@
 //	sessions         a browser that is signed in
 //	inside           calls within this process, for pages
 //	certificate      of TLS
+//	hub              what can be asked of a hub, in the place of a daemon
 //
 // The door of one person, on the machine that they sit at:
 //

@@ -95,7 +95,7 @@ func mayCall(rt *route, v Viewer) error {
 
 // peerOfViewer is who asks on listen.api: no user of this host.
 func peerOfViewer(v Viewer) Peer {
-	return Peer{UID: math.MaxUint32, GID: math.MaxUint32, Account: v.Actor, scopes: v.Scopes, apps: v.Apps}
+	return Peer{UID: math.MaxUint32, GID: math.MaxUint32, Account: v.Actor, scopes: v.Scopes, apps: v.Apps, token: v.token}
 }
 
 // kept is an answer that stays in memory.

@@ -24,6 +24,8 @@ type Peer struct {
 	scopes  Scopes
 	// apps are those that it may see; none is no limit, as on the socket.
 	apps Apps
+	// token is the one that was shown on listen.api.
+	token Token
 }
 
 // local reports whether the kernel says who it is.

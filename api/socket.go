@@ -28,16 +28,22 @@ const (
 // Socket serves Calls on the control socket. Who asks is known by the kernel's
 // word; which verbs that allows is in routes.
 type Socket struct {
-	calls  Calls
-	log    *slog.Logger
-	routes []route
-	within time.Duration // in which a body has to be here
+	Table
+	calls Calls
+	log   *slog.Logger
 	// daemon is this process's user; admin says who is of the admin group.
 	daemon uint32
 	admin  func(Peer) bool
+	tags   tags
+}
+
+// Table is what can be asked at a door: routes, and who may use each.
+type Table struct {
+	routes []route
+	within time.Duration // in which a body has to be here
+	most   int64         // of a body on TCP
 	// count is told of each request: its route, or "other", and the status of the answer.
 	count func(route string, code int)
-	tags  tags
 }
 
 // route is one verb: who may use it on the socket, and by which scope on TCP; "" is
@@ -57,8 +63,8 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 	if err := calls.missing(); err != nil {
 		return nil, err
 	}
-	s := &Socket{calls: calls, log: log, within: bodyWithin, daemon: uint32(os.Geteuid()), admin: isAdmin} //nolint:gosec // a user id
-	s.routes = s.table()
+	s := &Socket{calls: calls, log: log, daemon: uint32(os.Geteuid()), admin: isAdmin} //nolint:gosec // a user id
+	s.Table = Table{routes: s.table(), within: bodyWithin, most: bodyLimit}
 	return s, nil
 }
 
@@ -106,7 +112,7 @@ func (s *Socket) table() []route {
 
 // Count has fn told of each request: its route, or "other", and the status of the answer. It is
 // called before Run, and fn must not block.
-func (s *Socket) Count(fn func(route string, code int)) { s.count = fn }
+func (t *Table) Count(fn func(route string, code int)) { t.count = fn }
 
 // Run serves until ctx ends; l is closed when it returns.
 func (s *Socket) Run(ctx context.Context, l net.Listener) error {
@@ -178,7 +184,7 @@ func failLate(w http.ResponseWriter, err error) {
 // errorTrailer holds the Error of an answer that had begun.
 const errorTrailer = "Gitring-Error"
 
-func (s *Socket) find(method, path string) (route, error) { return find(s.routes, method, path) }
+func (t *Table) find(method, path string) (route, error) { return find(t.routes, method, path) }
 
 func find(routes []route, method, path string) (route, error) {
 	wrong := false

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -79,19 +80,73 @@ func (s *sse) comment() error {
 	return err
 }
 
+// feed is what a stream tells: lines after an id, and the tag of what they led to.
+type feed struct {
+	// appended is closed when the next line is written.
+	appended func() <-chan struct{}
+	// resume is the id to go on after, and why lines are missing where they are.
+	resume func(ctx context.Context, id string) (after, missing string, err error)
+	// next gives lines after an id to tell, at most a page of them, and the id of the last that was
+	// looked at. more reports whether there may be others by now.
+	next func(ctx context.Context, after string, tell func(id string, v any) error) (last string, more bool, err error)
+	tag  func(ctx context.Context) (string, error)
+}
+
+// errGone is what a reader is that went away, or is too slow.
+var errGone = errors.New("the reader went away")
+
 // stream tells lines of the journal as they are written, and whenever the status is
 // another one. It begins after the line of Last-Event-ID, and without one after the
 // newest.
 func (s *Socket) stream(w http.ResponseWriter, r *http.Request, p Peer) error {
 	v := query{values: r.URL.Query()}
 	app := v.text("app")
+	last := &Line{} // that was told, or is gone on after
+	f := feed{appended: s.calls.Appended, tag: func(ctx context.Context) (string, error) { return s.tagFor(ctx, p) }}
+	f.resume = func(ctx context.Context, id string) (string, string, error) {
+		after, missing, err := s.resume(ctx, id)
+		if err != nil {
+			return "", "", err
+		}
+		last = after
+		return last.cursor(), missing, nil
+	}
+	f.next = func(ctx context.Context, _ string, tell func(id string, v any) error) (string, bool, error) {
+		lines, err := s.calls.Lines(ctx, EventQuery{After: last.Seq, App: app, Limit: page})
+		if err != nil {
+			return "", false, err
+		}
+		for i := range lines {
+			last = &lines[i]
+			if !p.shows(&last.Event) {
+				continue
+			}
+			hidden, err := s.hiddenNow(ctx, p)
+			if err != nil {
+				return "", false, err
+			}
+			line, err := scrubbed(hidden, p.plain(last.Event))
+			if err != nil {
+				return "", false, err
+			}
+			if err := tell(last.cursor(), line); err != nil {
+				return "", false, err
+			}
+		}
+		return last.cursor(), len(lines) == page, nil
+	}
+	return f.serve(w, r)
+}
+
+// serve tells what the feed has until the reader goes away.
+func (f *feed) serve(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	appended := s.calls.Appended()
-	after, missing, err := s.resume(ctx, r.Header.Get("Last-Event-ID"))
+	appended := f.appended()
+	after, missing, err := f.resume(ctx, r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		return err
 	}
-	tag, err := s.tagFor(ctx, p)
+	tag, err := f.tag(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,41 +159,24 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request, p Peer) error {
 		return nil
 	}
 	if missing != "" {
-		if out.event("reset", after.cursor(), StreamReset{missing}) != nil {
+		if out.event("reset", after, StreamReset{missing}) != nil {
 			return nil
 		}
 	}
-	if out.event("status", after.cursor(), StreamStatus{tag}) != nil {
+	if out.event("status", after, StreamStatus{tag}) != nil {
 		return nil
 	}
 	look, here := time.NewTicker(statusEvery), time.NewTicker(commentEvery)
 	defer look.Stop()
 	defer here.Stop()
 	for {
-		for {
-			lines, err := s.calls.Lines(ctx, EventQuery{After: after.Seq, App: app, Limit: page})
+		for more := true; more; {
+			after, more, err = f.next(ctx, after, out.line)
+			if errors.Is(err, errGone) {
+				return nil
+			}
 			if err != nil {
 				return ended(ctx, err)
-			}
-			for i := range lines {
-				after = &lines[i]
-				if !p.shows(&after.Event) {
-					continue
-				}
-				hidden, err := s.hiddenNow(ctx, p)
-				if err != nil {
-					return ended(ctx, err)
-				}
-				line, err := scrubbed(hidden, p.plain(after.Event))
-				if err != nil {
-					return err
-				}
-				if out.event("journal", after.cursor(), line) != nil {
-					return nil // the reader went away, or is too slow
-				}
-			}
-			if len(lines) < page {
-				break
 			}
 		}
 		if out.rc.Flush() != nil {
@@ -148,13 +186,13 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request, p Peer) error {
 		case <-ctx.Done():
 			return nil
 		case <-appended:
-			appended = s.calls.Appended()
+			appended = f.appended()
 		case <-here.C:
 			if out.comment() != nil {
 				return nil
 			}
 		case <-look.C:
-			now, err := s.tagFor(ctx, p)
+			now, err := f.tag(ctx)
 			if err != nil {
 				return ended(ctx, err)
 			}
@@ -166,6 +204,14 @@ func (s *Socket) stream(w http.ResponseWriter, r *http.Request, p Peer) error {
 			}
 		}
 	}
+}
+
+// line tells a line of a journal.
+func (s *sse) line(id string, v any) error {
+	if s.event("journal", id, v) != nil {
+		return errGone
+	}
+	return nil
 }
 
 // ended is no error where the reader went away, or the daemon ends.

@@ -1,9 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-
 	"fmt"
 	"log/slog"
 	"math"
@@ -42,15 +42,17 @@ type WebOptions struct {
 	// Pages answers what is no path of the API; nil is none. It is asked too where nobody is
 	// signed in, and finds out by ViewerOf.
 	Pages http.Handler
+	// Conns is how many connections may be open at once; 0 is 128.
+	Conns int
 	Now   func() time.Time
 	Log   *slog.Logger
 }
 
-// Web serves the calls of a Socket to people and programs on TCP, each within the scopes
+// Web serves the calls of a Table to people and programs on TCP, each within the scopes
 // of its token. What no scope allows is not there.
 type Web struct {
 	WebOptions
-	socket   *Socket
+	table    *Table
 	sessions *sessions
 	cert     *certificate // nil for plain HTTP
 	origin   *http.CrossOriginProtection
@@ -64,9 +66,9 @@ type Web struct {
 }
 
 // NewWeb starts nothing.
-func NewWeb(s *Socket, o WebOptions) (*Web, error) {
+func NewWeb(t *Table, o WebOptions) (*Web, error) {
 	w := &Web{
-		WebOptions: o, socket: s, origin: http.NewCrossOriginProtection(), names: map[string]bool{},
+		WebOptions: o, table: t, origin: http.NewCrossOriginProtection(), names: map[string]bool{},
 		requests: newRate(webPerActor), failed: newRateOf(webFailed, webFailed/60.0), every: againEvery,
 	}
 	u, err := url.Parse(o.URL)
@@ -99,7 +101,7 @@ func NewWeb(s *Socket, o WebOptions) (*Web, error) {
 
 // Run serves until ctx ends; l is closed when it returns.
 func (w *Web) Run(ctx context.Context, l net.Listener) error {
-	bounded := limitConns(l, webConns)
+	bounded := limitConns(l, cmp.Or(w.Conns, webConns))
 	server := &http.Server{
 		Handler:           w,
 		ConnState:         bounded.heard,
@@ -126,6 +128,7 @@ type Viewer struct {
 	Apps Apps
 	// Session reports whether a browser is signed in, and so can sign out.
 	Session bool
+	token   Token
 }
 
 type viewerKey struct{}
@@ -158,7 +161,7 @@ func (w *Web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
 	// It counts until the body is taken: of what is refused before, net/http reads the rest.
-	_ = a.w.rc.SetReadDeadline(time.Now().Add(w.socket.within))
+	_ = a.w.rc.SetReadDeadline(time.Now().Add(w.table.within))
 	if err := w.answer(a); err != nil {
 		w.refuse(a, err)
 	}
@@ -211,7 +214,7 @@ func (w *Web) answer(a *asking) error {
 			r = r.WithContext(context.WithValue(r.Context(), viewerKey{}, w.viewer(a)))
 		}
 		a.route = "page"
-		if err := takeBody(a.w, r, bodyLimit, w.socket.within); err != nil {
+		if err := takeBody(a.w, r, bodyLimit, w.table.within); err != nil {
 			return err
 		}
 		w.Pages.ServeHTTP(a.w, r)
@@ -226,12 +229,12 @@ func (w *Web) answer(a *asking) error {
 }
 
 func (w *Web) viewer(a *asking) Viewer {
-	return Viewer{Actor: a.by, Scopes: a.token.Scopes, Apps: a.token.Apps, Session: a.session}
+	return Viewer{Actor: a.by, Scopes: a.token.Scopes, Apps: a.token.Apps, Session: a.session, token: a.token}
 }
 
 // call finds the route and the right to it, and serves it.
 func (w *Web) call(a *asking) error {
-	rt, err := w.socket.find(a.r.Method, a.r.URL.Path)
+	rt, err := w.table.find(a.r.Method, a.r.URL.Path)
 	if err != nil {
 		return err
 	}
@@ -239,7 +242,7 @@ func (w *Web) call(a *asking) error {
 	if err := mayCall(&rt, w.viewer(a)); err != nil {
 		return err
 	}
-	if err := takeBody(a.w, a.r, min(rt.limit, bodyLimit), w.socket.within); err != nil {
+	if err := takeBody(a.w, a.r, min(rt.limit, w.table.most), w.table.within); err != nil {
 		return err
 	}
 	p := peerOfViewer(w.viewer(a))
@@ -356,12 +359,12 @@ func plainHost(host string) string {
 // log writes the access log. What a stranger can cause is a line a minute for each token
 // and address.
 func (w *Web) log(a *asking, took time.Duration) {
-	if w.socket.count != nil {
+	if w.table.count != nil {
 		route := "other"
-		if rt, err := w.socket.find(a.r.Method, a.route); err == nil {
+		if rt, err := w.table.find(a.r.Method, a.route); err == nil {
 			route = rt.method + " " + rt.path
 		}
-		w.socket.count(route, a.w.code())
+		w.table.count(route, a.w.code())
 	}
 	args := []any{"actor", a.by, "address", whose(a.r.RemoteAddr).String(), "method", a.r.Method, "path", a.route, "status", a.w.code(), "ms", took.Milliseconds()}
 	switch {
@@ -402,7 +405,7 @@ func (w *Web) session(a *asking, known bool) error {
 	switch a.r.Method {
 	case http.MethodPost:
 		var in SignInRequest
-		if err := takeBody(a.w, a.r, 1<<10, w.socket.within); err != nil {
+		if err := takeBody(a.w, a.r, 1<<10, w.table.within); err != nil {
 			return err
 		}
 		if err := readJSON(a.r, &in); err != nil {
@@ -431,6 +434,9 @@ func (w *Web) SignIn(out http.ResponseWriter, r *http.Request, token string) err
 	t, ok := w.Tokens.Of(strings.TrimSpace(token))
 	if !ok {
 		return w.wrong(&asking{r: r})
+	}
+	if t.Scopes.Reports() != "" {
+		return Denied("it is for the host's own reports; sign in with one that has the scope "+string(ScopeRead), "a token that reports opens no pages")
 	}
 	if t.Apps.limited() {
 		return Denied("send it to the API as Authorization: Bearer; for the pages ask for a token without apps=", "a token that is limited to apps opens no pages")

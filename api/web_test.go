@@ -26,11 +26,12 @@ import (
 // door is a Web with a file of tokens and a clock.
 type webDoor struct {
 	*Web
-	t    *testing.T
-	d    *daemon
-	file string
-	mu   sync.Mutex
-	at   time.Time
+	socket *Socket
+	t      *testing.T
+	d      *daemon
+	file   string
+	mu     sync.Mutex
+	at     time.Time
 }
 
 func newWebDoor(t *testing.T, change ...func(*WebOptions)) *webDoor {
@@ -45,7 +46,8 @@ func newWebDoor(t *testing.T, change ...func(*WebOptions)) *webDoor {
 		c(&o)
 	}
 	var err error
-	w.Web, err = NewWeb(newSocket(t, w.d), o)
+	w.socket = newSocket(t, w.d)
+	w.Web, err = NewWeb(&w.socket.Table, o)
 	require.NoError(t, err)
 	return w
 }

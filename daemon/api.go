@@ -55,7 +55,7 @@ func (d *Daemon) openAPI(socket *api.Socket) error {
 	if cfg.TLS != nil {
 		o.CertFile, o.KeyFile = cfg.TLS.CertFile, cfg.TLS.KeyFile
 	}
-	if web, err = api.NewWeb(socket, o); err != nil {
+	if web, err = api.NewWeb(&socket.Table, o); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", cfg.Address)

@@ -7,6 +7,7 @@
 //	journal   those that are counted from lines of the journal
 //	counts    those that are counted as they happen
 //	page      one scrape, from values to text
+//	fleet     the page of a hub: of many hosts
 //
 // A label has only values that the configuration, a plan or a closed list bounds: never a
 // commit, an instance, a signer or a URL.

@@ -51,8 +51,14 @@ func (p page) when(name string, yes bool, labels ...string) {
 // are sorted, so that equal values give equal bytes.
 func (p page) text() string {
 	var b strings.Builder
-	for i := range Families {
-		f := &Families[i]
+	p.onto(&b, Families)
+	return b.String()
+}
+
+// onto writes the series of families.
+func (p page) onto(b *strings.Builder, families []Family) {
+	for i := range families {
+		f := &families[i]
 		samples, spreads := p.samples[f.Name], p.spreads[f.Name]
 		if len(samples)+len(spreads) == 0 {
 			continue
@@ -60,14 +66,13 @@ func (p page) text() string {
 		b.WriteString("# HELP " + f.Name + " " + helpText.Replace(f.Help) + "\n# TYPE " + f.Name + " " + f.Kind + "\n")
 		slices.SortFunc(samples, func(x, y sample) int { return slices.Compare(x.labels, y.labels) })
 		for _, s := range samples {
-			writeLine(&b, f.Name, f.Labels, s.labels, number(s.value))
+			writeLine(b, f.Name, f.Labels, s.labels, number(s.value))
 		}
 		slices.SortFunc(spreads, func(x, y spread) int { return slices.Compare(x.labels, y.labels) })
 		for _, s := range spreads {
-			writeSpread(&b, f, s)
+			writeSpread(b, f, s)
 		}
 	}
-	return b.String()
 }
 
 // writeSpread writes buckets as Prometheus wants them: each with all that is below it.

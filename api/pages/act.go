@@ -87,7 +87,7 @@ func (v *actView) undoOfApp(ctx context.Context, a *asking) error {
 		case now.Why != "":
 			v.Others = append(v.Others, cannot{"undo " + v.App, now.Why, now.Hint})
 		default:
-			v.Undo = &undoView{App: v.App, Path: pathOf("act", v.App) + "?verb=undo"}
+			v.Undo = &undoView{App: v.App, Path: a.h.path("act", v.App) + "?verb=undo"}
 			if now.Back != nil {
 				v.Undo.Commit, v.Undo.Subject = now.Back.Commit, now.Back.Subject
 			}
@@ -153,7 +153,7 @@ func toOf(typed string) ring.SHA {
 func actPage(ctx context.Context, a *asking) (*drawn, error) {
 	v := &actView{App: a.r.PathValue("app"), Service: a.r.PathValue("service")}
 	v.Target = strings.TrimSuffix(v.App+"/"+v.Service, "/")
-	v.Path, v.Back = pathOf("act", v.App), pathOf("app", v.App)
+	v.Path, v.Back = a.h.path("act", v.App), a.h.path("app", v.App)
 	_, app, err := a.findApp(v.App)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func actPage(ctx context.Context, a *asking) (*drawn, error) {
 	v.Mark, v.Says, v.Overrides = appMark(app), app.Reason, a.overrides(v.App)
 	fits := func(x act) bool { return x.onApp }
 	if v.Service != "" {
-		v.Path, v.Back = pathOf("act", v.App, v.Service), pathOf("svc", v.App, v.Service)
+		v.Path, v.Back = a.h.path("act", v.App, v.Service), a.h.path("svc", v.App, v.Service)
 		sv := a.findService(v.App, v.Service)
 		if sv == nil {
 			return nil, api.NotFound("the page of now has all there are", "this host has no service %s", v.Target)

@@ -46,4 +46,17 @@ type Options struct {
 	// SignOut ends the session; nil is where there is none to end.
 	SignOut func(w http.ResponseWriter)
 	Now     func() time.Time
+
+	// Under is the path that all pages are under, where they are of one host of many; "" is none.
+	Under string
+	// Stored are pages of what a hub keeps of a host: its status and its journal. What those do not
+	// tell is on none of them, and neither is an act.
+	Stored bool
+	// Notice is what is to be known of every page, such as that the host is silent; nil or "" is
+	// nothing. Where there is one, no state keeps its colour.
+	Notice func() string
+	// Stream is what live pages listen to; "" is /v1/stream.
+	Stream string
+	// KeptBytes bounds what is kept of pages; 0 is 4 MiB.
+	KeptBytes int
 }

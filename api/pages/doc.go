@@ -32,4 +32,5 @@
 //	doctor    what is wrong with the host
 //	act       what a person does by hand
 //	signin    a session begins, or ends
+//	hosts     of a hub: a line for each host, and the pages of each below it
 package pages

@@ -1,11 +1,13 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +28,7 @@ type Handler struct {
 	templates *template.Template
 	assets    *assets
 	mux       *http.ServeMux
+	stored    []string // entries of the menu whose pages are there
 	looker    looker
 	keeper    keeper
 	signers   signers
@@ -33,12 +36,24 @@ type Handler struct {
 
 // New starts nothing.
 func New(o Options) *Handler {
-	h := &Handler{Options: o, templates: loadTemplates(), assets: loadAssets(), mux: http.NewServeMux()}
+	h := &Handler{Options: o, assets: loadAssets(), mux: http.NewServeMux()}
+	h.keeper.most = cmp.Or(o.KeptBytes, keptBytes)
+	h.templates = h.loadTemplates()
 	for i := range routes {
 		rt := &routes[i]
+		if o.Stored && !rt.stored {
+			continue
+		}
+		h.stored = append(h.stored, rt.nav)
 		h.mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, rt) })
 	}
 	return h
+}
+
+// has reports whether there is a page, or something of pages. Of a host that a hub knows only what it
+// told is there.
+func (h *Handler) has(what string) bool {
+	return !h.Stored || slices.Contains(h.stored, "/"+what)
 }
 
 // route is one page. Whoever lacks its scope gets none of it.
@@ -47,6 +62,8 @@ type route struct {
 	scope   api.Scope
 	// nav is the entry of the menu that it belongs to.
 	nav string
+	// stored reports whether the page can be made of what a hub keeps.
+	stored bool
 	// kept reports whether what the page shows changes with the version alone, and fresh whether it may
 	// be so old besides. A page with neither is made for everybody who asks.
 	kept  bool

@@ -121,13 +121,14 @@ type keeper struct {
 	version string
 	pages   map[string]*keptPage
 	bytes   int
+	most    int // bytes that are kept
 }
 
 // page is the page of a key: made once for all who ask for it, by the first of them. The others
 // wait for it as long as their own context lasts.
 func (k *keeper) page(ctx context.Context, version, key string, now time.Time, fill func() (*made, time.Duration, error)) *keptPage {
 	k.mu.Lock()
-	if k.version != version || len(k.pages) >= keptPages || k.bytes > keptBytes {
+	if k.version != version || len(k.pages) >= keptPages || k.bytes > k.most {
 		k.version, k.pages, k.bytes = version, map[string]*keptPage{}, 0
 	}
 	if p := k.pages[key]; p != nil && (p.until.IsZero() || now.Before(p.until)) {

@@ -124,6 +124,13 @@ type runView struct {
 func nowPage(ctx context.Context, a *asking) (*drawn, error) {
 	st := a.status
 	v := &nowView{Host: st.Host, Gitring: st.Gitring, At: a.clock.of(st.At), Troubles: troubles(st), Acts: a.may(api.ScopeOperate)}
+	for i := range v.Troubles {
+		if t := &v.Troubles[i]; t.Link != "" && !a.h.has("doctor") {
+			t.Link = ""
+		} else if t.Link != "" {
+			t.Link = a.h.Under + t.Link
+		}
+	}
 	count := 0
 	for i := range st.Sources {
 		count += len(st.Sources[i].Apps)
@@ -148,18 +155,47 @@ func nowPage(ctx context.Context, a *asking) (*drawn, error) {
 // hostTone is the tone of the host: of the most wrong that the page of now shows. The mark of
 // every page has it.
 func hostTone(st *ring.Status) string {
-	marks := []Mark{}
+	tone, _, _, _ := hostState(st)
+	return tone
+}
+
+// HostWord is the state of a host in a word, the most wrong first: of a source, of an app, or of the
+// host itself. Says is why, and at the place of the source that it is of; 0 where it is of none.
+func HostWord(st *ring.Status) (word, says string, at int) {
+	_, word, says, at = hostState(st)
+	return word, says, at
+}
+
+func hostState(st *ring.Status) (tone, word, says string, at int) {
+	if len(st.Sources) == 0 {
+		return toneOff, string(ring.SyncUnknown), "", 0
+	}
+	rank := len(ranks)
+	is := func(m Mark, why string, of int) {
+		if m.Rank < rank {
+			rank, tone, word, says, at = m.Rank, m.Tone, m.Word, why, of
+		}
+	}
 	for i := range st.Sources {
-		marks = append(marks, sourceMark(&st.Sources[i]))
-		for j := range st.Sources[i].Apps {
-			marks = append(marks, appMark(&st.Sources[i].Apps[j]))
+		src := &st.Sources[i]
+		is(sourceMark(src), src.Reason, i)
+		for j := range src.Apps {
+			a := &src.Apps[j]
+			why := a.Reason
+			if a.Refusal != nil {
+				why = a.Refusal.Says
+			}
+			is(appMark(a), a.Name+wording.When(why != "", ": "+why), i)
 		}
 	}
 	for _, t := range troubles(st) {
-		marks = append(marks, Mark{Tone: t.Tone, Rank: ranks[t.Tone]})
+		is(Mark{Tone: t.Tone, Rank: ranks[t.Tone], Word: map[string]string{toneBad: ring.Degraded, toneWait: hostWaits}[t.Tone]}, t.What+": "+t.Says, 0)
 	}
-	return worst(marks...).Tone
+	return tone, word, says, at
 }
+
+// hostWaits is the word of a host on which something waits for a person, and every app is well.
+const hostWaits = "Needs an eye"
 
 // commitsBeside are how many commits that run in the place of the wanted ones are named.
 const commitsBeside = 3
@@ -268,7 +304,7 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 	if n := src.Next; n != nil {
 		v.Next = &nextView{Commit: n.Commit, Reason: n.Reason, Approve: n.AwaitsYes() && a.may(api.ScopeApprove)}
 		if app, _ := n.On.Split(); n.Code == ring.WhyHeldByPerson && app != "" && a.may(api.ScopeOperate) {
-			v.Next.Release = pathOf("act", app) + "?verb=release"
+			v.Next.Release = a.h.path("act", app) + "?verb=release"
 		}
 	}
 	warn := func(what, says string) {

@@ -5,6 +5,8 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"strings"
+	"sync"
 
 	"github.com/gitring/gitring/api"
 )
@@ -28,10 +30,14 @@ type made struct {
 // layout is what stands around a page.
 type layout struct {
 	Title, Live, Nav, Host, Icon, Tone string
-	Viewer                             string
-	SignsOut, SignsIn                  bool
-	Style, Morph, Script               string
-	Menu                               []menuEntry
+	// Home is the path of the page of now, and Stream what a live page listens to; "" is the usual.
+	Home, Stream string
+	// Notice is what is to be known of every page of the host; "" is nothing.
+	Notice               string
+	Viewer               string
+	SignsOut, SignsIn    bool
+	Style, Morph, Script string
+	Menu                 []menuEntry
 }
 
 type menuEntry struct {
@@ -44,8 +50,13 @@ var menu = []menuEntry{
 	{Path: "/crashes", Word: "Crashes"}, {Path: "/trust", Word: "Trust"}, {Path: "/doctor", Word: "Doctor"},
 }
 
-func loadTemplates() *template.Template {
-	return template.Must(template.New("").Funcs(funcs()).ParseFS(templateFiles, "templates/*.html"))
+// parsed are the templates, read once: each handler has its own words for links.
+var parsed = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs((&Handler{}).funcs()).ParseFS(templateFiles, "templates/*.html"))
+})
+
+func (h *Handler) loadTemplates() *template.Template {
+	return template.Must(parsed().Clone()).Funcs(h.funcs())
 }
 
 // main renders what a page is about.
@@ -83,12 +94,16 @@ func (h *Handler) around(m *made, v api.Viewer, known bool) (before, after []byt
 		Title: m.title, Tone: orOff(m.tone), Live: m.live, Nav: m.nav, Host: m.host, Icon: h.assets.named["icon-"+orOff(m.tone)+".svg"],
 		Style: h.assets.named["style.css"], Morph: h.assets.named["idiomorph.min.js"], Script: h.assets.named["live.js"],
 	}
+	l.Home, l.Stream = h.path(), h.Stream
+	if h.Notice != nil && known {
+		l.Notice = h.Notice()
+	}
+	if l.Notice != "" { // nobody knows what it is now
+		l.Tone, l.Icon = toneOff, h.assets.named["icon-"+toneOff+".svg"]
+	}
 	if known {
 		l.Viewer, l.SignsOut = v.Actor, v.Session && h.SignOut != nil
-		for _, e := range menu {
-			e.Here = e.Path == m.nav
-			l.Menu = append(l.Menu, e)
-		}
+		l.Menu = h.menuAt(m.nav)
 	}
 	if l.Viewer == "" && known {
 		l.Viewer = "somebody"
@@ -101,6 +116,25 @@ func (h *Handler) around(m *made, v api.Viewer, known bool) (before, after []byt
 		*part = clean(squeeze(b.Bytes()))
 	}
 	return before, after, nil
+}
+
+// menuAt is the menu, of the entries that this handler has.
+func (h *Handler) menuAt(nav string) (out []menuEntry) {
+	if h.Under != "" {
+		out = append(out, menuEntry{Path: hostsPath, Word: "Hosts", Here: nav == hostsPath})
+	}
+	for _, e := range menu {
+		if !h.has(strings.TrimPrefix(e.Path, "/")) {
+			continue
+		}
+		e.Here = e.Path == nav
+		e.Path = h.Under + e.Path
+		if e.Path == h.Under+"/" {
+			e.Path = h.path()
+		}
+		out = append(out, e)
+	}
+	return out
 }
 
 func orOff(tone string) string {

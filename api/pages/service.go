@@ -231,6 +231,7 @@ func (a *asking) instance(in *ring.ExplainedInstance) instanceView {
 func (a *asking) crash(c *ring.Crash) *crashView {
 	v := &crashView{Head: "Last crash", Slot: c.Slot, At: a.clock.of(c.At), Reason: c.Reason, NotRead: c.NotRead, Log: c.Log, Checked: c.Checked, Signature: c.Signature}
 	switch {
+	case c.Class == "": // how it ended is told by the reason alone
 	case c.ExitCode == ring.NoExit:
 		v.Head, v.Says = "Last failure", "it was running"
 	case c.OOM:

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed static
@@ -29,7 +30,8 @@ type assets struct {
 	named  map[string]string
 }
 
-func loadAssets() *assets {
+// loadAssets reads them once for all handlers.
+var loadAssets = sync.OnceValue(func() *assets {
 	out := &assets{byPath: map[string]asset{}, named: map[string]string{}}
 	files, err := fs.ReadDir(staticFiles, "static")
 	if err != nil {
@@ -45,7 +47,7 @@ func loadAssets() *assets {
 		out.byPath[at], out.named[f.Name()] = asset{body, kinds[path.Ext(f.Name())]}, at
 	}
 	return out
-}
+})
 
 // serve reports whether a path is an asset's, and sends it.
 func (a *assets) serve(w http.ResponseWriter, r *http.Request) bool {

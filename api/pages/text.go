@@ -60,14 +60,32 @@ func (c clock) due(t time.Time, zone string) *dueMoment {
 }
 
 // funcs are the words of templates.
-func funcs() template.FuncMap {
+func (h *Handler) funcs() template.FuncMap {
 	return template.FuncMap{
 		"short":   ring.SHA.Short,
 		"mark":    markOf,
 		"counted": wording.Counted,
-		"path":    func(parts ...string) string { return pathOf(parts...) },
+		"path":    h.path,
+		"has":     h.has,
+		"unless":  unless,
 		"or2":     func(a, b string) string { return cmp.Or(a, b) },
 	}
+}
+
+// unless gives the one text, or the other where something holds.
+func unless(holds bool, one, other string) string {
+	if holds {
+		return other
+	}
+	return one
+}
+
+// path is a path of this handler's pages; of no part, that of the page of now.
+func (h *Handler) path(parts ...string) string {
+	if len(parts) == 0 {
+		return cmp.Or(h.Under, "/")
+	}
+	return h.Under + pathOf(parts...)
 }
 
 // pathOf is a path of ours, whatever its parts have in them.

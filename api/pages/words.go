@@ -43,6 +43,8 @@ var looks = map[string]look{
 	string(ring.SyncSynced):  {"dot", toneGood},
 	"Applying":               {"half", toneMove},
 	"Stale":                  {"clock", toneWait},
+	hostWaits:                {"clock", toneWait},
+	hostSilent:               {"triangle", toneBad},
 	"Old":                    {"clock", toneWait},
 	// of an app
 	ring.Healthy:     {"dot", toneGood},

@@ -53,7 +53,7 @@
     setTimeout(() => { busy = false; if (again) refresh(); }, pause);
   };
   const watch = () => {
-    const stream = new EventSource('/v1/stream');
+    const stream = new EventSource(document.body.dataset.stream ?? '/v1/stream');
     stream.onopen = () => { connected(); refresh(); };
     for (const kind of ['status', 'journal', 'reset']) stream.addEventListener(kind, refresh);
     stream.onerror = () => {

@@ -1,0 +1,27 @@
+package hub
+
+import (
+	"context"
+
+	"github.com/gitring/gitring/metrics"
+)
+
+const contentType = metrics.ContentType
+
+// scrape is one page. Of a host whose status cannot be read only what the hub itself knows is on it.
+func (h *Hub) scrape(context.Context) (string, error) {
+	now := h.Now()
+	var hosts []metrics.HubHost
+	for _, s := range h.shownRows() {
+		s.mu.Lock()
+		one := metrics.HubHost{Host: s.key, Silent: isSilent(now, s.now.Seen), Seen: s.now.Seen, Ahead: s.now.Ahead}
+		s.mu.Unlock()
+		if !one.Silent {
+			if _, st, err := readKept(s.dir); err == nil {
+				one.Status = st
+			}
+		}
+		hosts = append(hosts, one)
+	}
+	return metrics.HubText(now, hosts, &h.counts), nil
+}
