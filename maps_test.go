@@ -16,7 +16,7 @@ var mapRow = regexp.MustCompile(`(?m)^//\t(\w+) +\S`)
 
 // Packages of many files have a map of them in their doc.go, to be read first.
 func TestAMapNamesEveryFileOnce(t *testing.T) {
-	for _, pkg := range []string{"admission", "api", "checkout", "config", "daemon", "doctor", "fleet", "gitsync", "manifest", "metrics", "notify", "proxy", "reconcile", "runtime", "runtime/enginetest", "screen", "secrets", "setup", "show", "store", "upgrade", "wording"} {
+	for _, pkg := range []string{"admission", "api", "checkout", "config", "daemon", "doctor", "fleet", "gitsync", "hub", "manifest", "metrics", "notify", "proxy", "reconcile", "report", "runtime", "runtime/enginetest", "screen", "secrets", "setup", "show", "store", "upgrade", "wording"} {
 		t.Run(pkg, func(t *testing.T) {
 			doc, err := os.ReadFile(filepath.Join(pkg, "doc.go"))
 			require.NoError(t, err)

@@ -85,6 +85,9 @@ type HostEvent struct {
 	Event  json.RawMessage `json:"event"`
 }
 
+// reportPath is where hosts report. Each does so once a minute, which is no news for the log.
+const reportPath = "/v1/report"
+
 type hub struct {
 	calls HubCalls
 	room  chan struct{} // taken by each report that is read
@@ -94,7 +97,7 @@ type hub struct {
 func NewHub(calls HubCalls) *Table {
 	h := &hub{calls: calls, room: make(chan struct{}, reportsAtOnce)}
 	return &Table{within: bodyWithin, most: ReportPacked, routes: []route{
-		{"POST", "/v1/report", mayRead, ScopeReport, ReportPacked, false, h.report},
+		{"POST", reportPath, mayRead, ScopeReport, ReportPacked, false, h.report},
 		{"GET", "/v1/fleet", mayRead, ScopeRead, 0, false, h.fleet},
 		{"GET", "/v1/stream", mayRead, ScopeRead, 0, true, h.stream},
 		{"GET", metricsPath, mayRead, ScopeMetrics, 0, false, h.metrics},

@@ -374,7 +374,7 @@ func (w *Web) log(a *asking, took time.Duration) {
 			return
 		}
 		w.Log.Info("denied, told once a minute", append(args, "reason", a.denied, "left_out", left)...)
-	case a.r.Method != http.MethodGet && a.r.Method != http.MethodHead:
+	case a.r.Method != http.MethodGet && a.r.Method != http.MethodHead && a.route != reportPath:
 		w.Log.Info("asked by the api", args...)
 	default:
 		w.Log.Debug("asked by the api", args...)

@@ -117,12 +117,13 @@ func (w *webDoor) ask(method, target, token, body string, change ...func(*http.R
 func TestWhichScopeMayDoWhat(t *testing.T) {
 	includes := map[Scope][]Scope{
 		"metrics": {"metrics"}, "read": {"read"}, "logs": {"logs", "read"}, "operate": {"operate", "read"}, "approve": {"approve", "read"}, "admin": {"admin", "read"},
+		"report:edge-1": {}, // of a hub alone, and nothing there but its own report
 	}
-	require.Len(t, includes, len(ScopeNames))
+	require.Len(t, includes, len(ScopeNames)+1)
 	w := newWebDoor(t)
 	tokens := map[Scope]string{}
 	for scope := range includes {
-		tokens[scope] = w.token("of-"+string(scope), string(scope))
+		tokens[scope] = w.token("of-"+strings.ReplaceAll(string(scope), ":", "-"), string(scope))
 	}
 	all := w.token("all", strings.Join(ScopeNames, ","))
 	require.Len(t, everyRoute, len(w.socket.routes))

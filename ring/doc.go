@@ -34,6 +34,9 @@
 //	awaiting approval  a guard wants a yes
 //	override   a person's imperative act: actor, reason, expiry
 //	event      a line of the journal
+//	hub        shows many hosts, and acts on none
+//	report     what a host tells a hub of itself
+//	cursor     names a line of a journal by number and hash: <seq>.<8 hex>
 //	fact       a row of the store: what can be neither seen nor computed
 //	in force   the plan of an app that is being carried out
 //	next       the plan of an app that is being resolved and pulled

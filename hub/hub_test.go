@@ -1,0 +1,485 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/report"
+	"github.com/gitring/gitring/ring"
+)
+
+// Every route of a hub with every scope, and without any. The oracle is this table.
+func TestWhoMayReportAndWhoMayRead(t *testing.T) {
+	p := newPlace(t)
+	body := reportOf("edge-1", noon, status("edge-1", ring.SyncSynced, ring.Healthy), "", "")
+	routes := []struct {
+		method, target string
+		may            []string
+	}{
+		{"POST", "/v1/report", []string{"report:edge-1"}},
+		{"GET", "/v1/fleet", []string{"read", "logs", "operate", "approve", "admin"}},
+		{"GET", "/metrics", []string{"metrics"}},
+		{"GET", "/hosts", []string{"read", "logs", "operate", "approve", "admin"}},
+		{"GET", "/hosts/edge-1", []string{"read", "logs", "operate", "approve", "admin"}},
+	}
+	scopes := append(slices.Clone(api.ScopeNames), "report:edge-1", "report:edge-2", "report:edge-10")
+	tokens := map[string]string{}
+	for i, s := range scopes {
+		tokens[s] = p.token(fmt.Sprint("t", i), s)
+	}
+	bodyOf := func(method string) []byte { return map[string][]byte{"POST": body}[method] }
+	p.tell(tokens["report:edge-1"], body)
+	for _, r := range routes {
+		for _, s := range scopes {
+			p.after(time.Second)
+			out := p.ask(r.method, r.target, tokens[s], bodyOf(r.method))
+			want := http.StatusForbidden
+			if slices.Contains(r.may, s) {
+				want = http.StatusOK
+			}
+			require.Equal(t, want, out.Code, "%s %s by %s: %s", r.method, r.target, s, out.Body)
+		}
+		out := p.ask(r.method, r.target, "", bodyOf(r.method))
+		require.Contains(t, []int{http.StatusUnauthorized, http.StatusSeeOther}, out.Code, r.target)
+	}
+	for _, target := range []string{"/v1/status", "/v1/sync", "/v1/act", "/v1/approve", "/v1/adopt", "/v1/plan", "/v1/logs", "/v1/doctor"} {
+		for _, method := range []string{"GET", "POST"} {
+			p.after(time.Second)
+			require.Equal(t, http.StatusNotFound, p.ask(method, target, tokens["admin"], nil).Code, "a hub has no %s", target)
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE"} {
+		p.after(time.Second)
+		require.Equal(t, http.StatusMethodNotAllowed, p.ask(method, "/hosts/edge-1/act/shop", tokens["operate"], nil).Code, "no page acts")
+	}
+	require.Error(t, p.web.SignIn(httptest.NewRecorder(), httptest.NewRequest("POST", "/signin", nil), tokens["report:edge-1"]), "a host opens no page")
+	for _, wrong := range []string{"report:", "report:Edge", "report:a,read", "read,report:a", "report:a,report:b", "report", "report:a b", "report:*"} {
+		_, err := api.ParseScopes(wrong)
+		require.Error(t, err, wrong)
+	}
+}
+
+// A report that comes again adds nothing, and one whose answer was lost is gone on from its end.
+func TestLinesAreKeptOnceAndInOrder(t *testing.T) {
+	p := newPlace(t)
+	token := p.token("edge-1", "report:edge-1")
+	st := status("edge-1", ring.SyncSynced, ring.Healthy)
+	j := &journal{}
+	for range 5 {
+		j.append(ring.Event{Kind: ring.RolloutBegan, App: "shop", Service: "web"})
+	}
+	require.Equal(t, "0.00000000", p.tell(token, reportOf("edge-1", p.now(), st, "", "")), "a new row begins before the first line")
+	first := reportOf("edge-1", p.now(), st, "0.00000000", "", j.lines[:3]...)
+	at := p.tell(token, first)
+	require.Equal(t, "3."+j.lines[2].Hash, at)
+	require.Equal(t, at, p.tell(token, first), "it came again: the answer had been lost")
+	require.Equal(t, at, p.tell(token, reportOf("edge-1", p.now(), st, "1."+j.lines[0].Hash, "", j.lines[1:]...)), "lines that follow another line than the last")
+	require.Equal(t, j.cursor(), p.tell(token, reportOf("edge-1", p.now(), st, at, "", j.lines[3:]...)))
+	require.Equal(t, j.all(), p.keptOf(token))
+	out := p.ask("POST", "/v1/report", token, reportOf("edge-1", p.now(), st, j.cursor(), "", ring.HostLine{Hash: "0a0a0a0a", Event: json.RawMessage(`{"seq":9,"kind":"x","at":"2026-11-27T12:00:00Z"}`)}))
+	require.Equal(t, http.StatusBadRequest, out.Code, "a gap that is not said")
+	p.open()
+	require.Equal(t, j.cursor(), p.tell(token, reportOf("edge-1", p.now(), st, "", "")), "after a start the last line counts")
+	require.Equal(t, j.all(), p.keptOf(token))
+}
+
+// What was written in half when the hub was killed is cut, however much of it there is.
+func TestALineThatIsNotWholeIsCutAtTheStart(t *testing.T) {
+	p := newPlace(t)
+	token := p.token("edge-1", "report:edge-1")
+	st := status("edge-1", ring.SyncSynced, ring.Healthy)
+	j := &journal{}
+	for range 4 {
+		j.append(ring.Event{Kind: ring.RolloutBegan, App: "shop", Service: "web", Reason: "why"})
+	}
+	p.tell(token, reportOf("edge-1", p.now(), st, "0.00000000", "", j.lines[:2]...))
+	file, err := filepath.Glob(filepath.Join(p.state, "hosts", idOf(token), "*.ndjson"))
+	require.NoError(t, err)
+	require.Len(t, file, 1)
+	whole, err := os.ReadFile(file[0])
+	require.NoError(t, err)
+	next, err := json.Marshal(record{At: noon, Hash: j.lines[2].Hash, Event: j.lines[2].Event})
+	require.NoError(t, err)
+	for cut := range len(next) + 1 { // the last is without its line end
+		require.NoError(t, os.WriteFile(file[0], append(slices.Clone(whole), next[:cut]...), 0o600))
+		p.open()
+		require.Equal(t, "2."+j.lines[1].Hash, p.tell(token, reportOf("edge-1", p.now(), st, "", "")), "cut after %d bytes", cut)
+	}
+	require.Equal(t, j.cursor(), p.tell(token, reportOf("edge-1", p.now(), st, "2."+j.lines[1].Hash, "", j.lines[2:]...)))
+	require.Equal(t, j.all(), p.keptOf(token))
+	// A file of nothing but half a line: the day before it has the cursor.
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file[0]), "2026-11-28.ndjson"), next[:20], 0o600))
+	p.open()
+	require.Equal(t, j.cursor(), p.tell(token, reportOf("edge-1", p.now(), st, "", "")))
+	require.Equal(t, j.all(), p.keptOf(token))
+}
+
+func TestAGapIsKeptAndTold(t *testing.T) {
+	p := newPlace(t)
+	token, reader := p.token("edge-1", "report:edge-1"), p.token("ann", "read")
+	st := status("edge-1", ring.SyncSynced, ring.Healthy)
+	j := &journal{first: 1}
+	for range 3 {
+		j.append(ring.Event{Kind: ring.RolloutBegan})
+	}
+	at := p.tell(token, reportOf("edge-1", p.now(), st, "0.00000000", "", j.lines...))
+	later := &journal{first: 10}
+	later.append(ring.Event{Kind: ring.RolloutCompleted})
+	at = p.tell(token, reportOf("edge-1", p.now(), st, at, ring.GapTrimmed, later.lines...))
+	require.Equal(t, later.cursor(), at)
+	require.Contains(t, strings.Join(p.fleet(reader)[0].Told, "|"), "removed there before they could be told")
+	anew := &journal{first: 1, salt: "another database"}
+	anew.append(ring.Event{Kind: ring.DaemonStarted})
+	at = p.tell(token, reportOf("edge-1", p.now(), st, at, ring.GapReplaced, anew.lines...))
+	require.Equal(t, anew.cursor(), at)
+	require.Contains(t, strings.Join(p.fleet(reader)[0].Told, "|"), "another database")
+	require.Equal(t, slices.Concat(j.all(), later.all(), anew.all()), p.keptOf(token))
+	p.after(25 * time.Hour)
+	p.tell(token, reportOf("edge-1", p.now(), st, at, ""))
+	require.Empty(t, p.fleet(reader)[0].Told, "of yesterday")
+}
+
+// A disk that is full takes nothing and keeps what there is. Fault before it took effect: the journal;
+// and after: the status that follows it.
+func TestAFullDiskChangesNothing(t *testing.T) {
+	p := newPlace(t)
+	token, reader := p.token("edge-1", "report:edge-1"), p.token("ann", "read")
+	st := status("edge-1", ring.SyncSynced, ring.Healthy)
+	j := &journal{}
+	j.append(ring.Event{Kind: ring.RolloutBegan})
+	j.append(ring.Event{Kind: ring.RolloutCompleted})
+	at := p.tell(token, reportOf("edge-1", p.now(), st, "0.00000000", "", j.lines[:1]...))
+	dir := filepath.Join(p.state, "hosts", idOf(token))
+	p.after(24 * time.Hour)
+	today := filepath.Join(dir, p.now().Format(time.DateOnly)+".ndjson")
+	require.NoError(t, os.Symlink("/dev/full", today))
+	worse := status("edge-1", ring.SyncDegraded, ring.Degraded)
+	out := p.ask("POST", "/v1/report", token, reportOf("edge-1", p.now(), worse, at, "", j.lines[1:]...))
+	require.Equal(t, http.StatusInsufficientStorage, out.Code, out.Body)
+	require.NoError(t, os.Remove(today))
+	require.Equal(t, "Synced", p.fleet(reader)[0].Word, "the status that came with it is not kept either")
+
+	// The lines can be written, and the status cannot.
+	file := filepath.Join(dir, statusFile)
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.MkdirAll(filepath.Join(file, "in the way"), 0o700))
+	out = p.ask("POST", "/v1/report", token, reportOf("edge-1", p.now(), worse, at, "", j.lines[1:]...))
+	require.Equal(t, http.StatusServiceUnavailable, out.Code, out.Body)
+	require.Equal(t, j.all()[:1], p.keptOf(token), "the lines are taken back")
+	require.NoError(t, os.RemoveAll(file))
+	require.Equal(t, j.cursor(), p.tell(token, reportOf("edge-1", p.now(), worse, at, "", j.lines[1:]...)), "and then all of it is kept")
+	require.Equal(t, j.all(), p.keptOf(token))
+	require.Equal(t, "Degraded", p.fleet(reader)[0].Word)
+}
+
+func TestTheJournalsAreBounded(t *testing.T) {
+	p := newPlace(t, func(o *Options) { o.RowBytes, o.AllBytes = 20_000, 60_000 })
+	st := status("a", ring.SyncSynced, ring.Healthy)
+	j := &journal{}
+	at, full := "0.00000000", 0
+	token := p.token("a", "report:a")
+	for range 40 {
+		j.append(ring.Event{Kind: ring.RolloutBegan, Reason: strings.Repeat("x", 1000)})
+		p.after(time.Second)
+		out := p.ask("POST", "/v1/report", token, reportOf("a", p.now(), st, at, "", j.lines[len(j.lines)-1]))
+		if out.Code == http.StatusInsufficientStorage {
+			full++
+			j.lines = j.lines[:len(j.lines)-1]
+			p.after(24 * time.Hour)
+			continue
+		}
+		require.Equal(t, http.StatusOK, out.Code)
+		at = out.Body.String()
+	}
+	require.Equal(t, j.cursor(), at)
+	require.NotZero(t, full, "a day is bounded")
+	require.NoError(t, p.hub.tidy(p.now()))
+	require.LessOrEqual(t, p.hub.rows[idOf(token)].days.bytes(), int64(20_000))
+	kept := p.keptOf(token)
+	require.Equal(t, j.all()[len(j.lines)-len(kept):], kept, "the newest stay")
+
+	p.after(40 * 24 * time.Hour)
+	require.NoError(t, p.hub.tidy(p.now()))
+	require.NotEmpty(t, p.keptOf(token), "the last line is the cursor, however old")
+	require.Len(t, p.hub.rows[idOf(token)].days.names, 1)
+	p.revoke(token)
+	require.NoError(t, p.hub.tidy(p.now()))
+	require.Empty(t, p.keptOf(token), "a token that counts no more, for 30 days")
+}
+
+func TestHostileReportsAreRefused(t *testing.T) {
+	p := newPlace(t)
+	token := p.token("edge-1", "report:edge-1")
+	good := reportOf("edge-1", p.now(), status("edge-1", ring.SyncSynced, ring.Healthy), "0.00000000", "")
+	line := `{"seq":1,"kind":"x","at":"2026-11-27T12:00:00Z"}`
+	of := func(change string) []byte {
+		return []byte(strings.Replace(string(good), `"after":"0.00000000"`, change, 1))
+	}
+	for name, tt := range map[string]struct {
+		body []byte
+		gzip bool
+		code int
+	}{
+		"no JSON":               {body: []byte("<html>"), code: 400},
+		"no gzip":               {body: good, gzip: true, code: 400},
+		"a bomb":                {body: zipped(bytes.Repeat([]byte(" "), 64<<20)), gzip: true, code: 413},
+		"a large body":          {body: bytes.Repeat([]byte(" "), api.ReportPacked+1), code: 413},
+		"another host":          {body: bytes.Replace(good, []byte(`"host":"edge-1","gitring"`), []byte(`"host":"edge-2","gitring"`), 1), code: 403},
+		"no host":               {body: []byte(`{"status":{}}`), code: 403},
+		"no status":             {body: []byte(`{"host":"edge-1","at":"2026-11-27T12:00:00Z","after":""}`), code: 400},
+		"a status of a list":    {body: []byte(`{"host":"edge-1","at":"2026-11-27T12:00:00Z","status":[1]}`), code: 400},
+		"no clock":              {body: []byte(`{"host":"edge-1","status":{}}`), code: 400},
+		"a cursor of text":      {body: of(`"after":"../../x"`), code: 400},
+		"lines after nothing":   {body: of(`"lines":[{"hash":"0a0a0a0a","event":` + line + `}]`), code: 400},
+		"a line without a hash": {body: of(`"after":"0.00000000","lines":[{"hash":"","event":` + line + `}]`), code: 400},
+		"a gap of no kind":      {body: of(`"after":"0.00000000","gap":"x","lines":[{"hash":"0a0a0a0a","event":` + line + `}]`), code: 400},
+		"a line of another seq": {body: of(`"after":"0.00000000","lines":[{"hash":"0a0a0a0a","event":{"seq":-1,"kind":"x","at":"2026-11-27T12:00:00Z"}}]`), code: 400},
+		"a long line":           {body: of(`"after":"0.00000000","lines":[{"hash":"0a0a0a0a","event":{"seq":1,"kind":"` + strings.Repeat("x", mostLine) + `","at":"2026-11-27T12:00:00Z"}}]`), code: 413},
+		"many lines":            {body: of(`"after":"0.00000000","lines":[` + strings.TrimSuffix(strings.Repeat(`{},`, mostLines+1), ",") + `]`), code: 413},
+	} {
+		p.after(time.Second)
+		change := func(r *http.Request) {}
+		if tt.gzip {
+			change = asGzip
+		}
+		out := p.ask("POST", "/v1/report", token, tt.body, change)
+		require.Equal(t, tt.code, out.Code, "%s: %s", name, out.Body)
+	}
+	require.Empty(t, p.keptOf(token))
+	p.after(time.Second)
+	require.Equal(t, 200, p.ask("POST", "/v1/report", token, zipped(good), asGzip).Code)
+	newer := bytes.Replace(good, []byte(`"gitring"`), []byte(`"of a newer release":{"x":1},"gitring"`), 1)
+	p.after(time.Second)
+	require.Equal(t, 200, p.ask("POST", "/v1/report", token, newer).Code, "what a newer host says besides is left out")
+}
+
+func TestASilentHostKeepsNothingOfItsColour(t *testing.T) {
+	p := newPlace(t)
+	reader := p.token("ann", "read")
+	one, two := p.token("edge-1", "report:edge-1"), p.token("edge-2", "report:edge-2")
+	synced := status("edge-1", ring.SyncSynced, ring.Healthy)
+	p.tell(one, reportOf("edge-1", p.now(), synced, "", ""))
+	p.tell(two, reportOf("edge-2", p.now(), status("edge-2", ring.SyncSynced, ring.Healthy), "", ""))
+	page := p.ask("GET", "/hosts", reader, nil).Body.String()
+	require.Contains(t, page, `<span class="mark good"><i class="shape dot" aria-hidden="true"></i>2 Synced</span>`)
+	tag, err := p.hub.Tag(t.Context(), "")
+	require.NoError(t, err)
+	p.after(2 * time.Minute)
+	p.tell(two, reportOf("edge-2", p.now(), status("edge-2", ring.SyncSynced, ring.Healthy), "", ""))
+	require.False(t, p.fleet(reader)[1].Silent)
+	now, err := p.hub.Tag(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, tag, now, "nothing that people see has changed")
+	p.after(time.Minute)
+	all := p.fleet(reader)
+	require.Equal(t, []string{"edge-1", "edge-2"}, []string{all[0].Key, all[1].Key}, "what is wrong comes first")
+	require.True(t, all[0].Silent)
+	require.False(t, all[1].Silent)
+	now, err = p.hub.Tag(t.Context(), "")
+	require.NoError(t, err)
+	require.NotEqual(t, tag, now, "a live page is told")
+	p.after(9 * time.Minute)
+	p.tell(two, reportOf("edge-2", p.now(), status("edge-2", ring.SyncSynced, ring.Healthy), "", ""))
+	page = p.ask("GET", "/hosts", reader, nil).Body.String()
+	row := page[strings.Index(page, `id="host-edge-1"`):]
+	row = row[:strings.Index(row, "</li>")]
+	require.Contains(t, row, `silent</span>`)
+	require.Contains(t, row, "for 12 min (was Synced)")
+	require.NotContains(t, row, "good")
+	require.NotContains(t, row, "dot")
+	host := p.ask("GET", "/hosts/edge-1", reader, nil).Body.String()
+	require.Contains(t, host, `class="off stale"`, "no state of it keeps its colour")
+	require.Contains(t, host, "for 12 min: this is what it said last")
+	require.NotContains(t, p.ask("GET", "/hosts/edge-2", reader, nil).Body.String(), "stale")
+	p.open()
+	require.True(t, p.fleet(reader)[0].Silent, "a start of the hub is no report")
+	p.tell(one, reportOf("edge-1", p.now(), synced, "", ""))
+	require.False(t, p.fleet(reader)[0].Silent)
+	require.Contains(t, p.ask("GET", "/hosts", reader, nil).Body.String(), "2 Synced")
+}
+
+func TestTwoTokensOfOneHostAreTwoRows(t *testing.T) {
+	p := newPlace(t)
+	reader := p.token("ann", "read,metrics")
+	a, b := p.token("a", "report:edge-1"), p.token("b", "report:edge-1")
+	p.tell(a, reportOf("edge-1", p.now(), status("edge-1", ring.SyncSynced, ring.Healthy), "", ""))
+	require.Equal(t, "edge-1", p.fleet(reader)[0].Key)
+	p.tell(b, reportOf("edge-1", p.now(), status("edge-1", ring.SyncDegraded, ring.Degraded), "", ""))
+	all := p.fleet(reader)
+	require.Len(t, all, 2)
+	require.Equal(t, []string{"edge-1~" + idOf(b), "edge-1~" + idOf(a)}, []string{all[0].Key, all[1].Key})
+	require.Contains(t, all[0].Told[0], idOf(a))
+	require.Contains(t, all[1].Told[0], idOf(b))
+	require.Equal(t, http.StatusNotFound, p.ask("GET", "/hosts/edge-1", reader, nil).Code)
+	require.Equal(t, http.StatusOK, p.ask("GET", "/hosts/edge-1~"+idOf(a), reader, nil).Code)
+	text := p.ask("GET", "/metrics", reader, nil).Body.String()
+	require.Contains(t, text, `gitring_source_sync{host="edge-1~`+idOf(a)+`",source="prod",sync="Synced"} 1`)
+	p.revoke(a)
+	all = p.fleet(reader)
+	require.Len(t, all, 1)
+	require.Equal(t, "edge-1", all[0].Key, "an old token gives way: its row is the host's no more")
+	require.Empty(t, all[0].Told)
+	p.revoke(b)
+	all = p.fleet(reader)
+	require.Len(t, all, 1)
+	require.Contains(t, all[0].Told[0], "its token counts no more")
+}
+
+func TestAWrongClockIsTold(t *testing.T) {
+	p := newPlace(t)
+	reader, token := p.token("ann", "read"), p.token("edge-1", "report:edge-1")
+	for ahead, says := range map[time.Duration]string{
+		29 * time.Second: "", -29 * time.Second: "", 45 * time.Second: "about 50 s ahead of", -5 * time.Minute: "about 5 min behind", 26 * time.Hour: "about 26 h ahead of",
+	} {
+		p.tell(token, reportOf("edge-1", p.now().Add(ahead+100*time.Millisecond), status("edge-1", ring.SyncSynced, ring.Healthy), "", ""))
+		told := strings.Join(p.fleet(reader)[0].Told, "|")
+		if says == "" {
+			require.Empty(t, told)
+		} else {
+			require.Contains(t, told, says)
+		}
+		require.False(t, p.fleet(reader)[0].Silent, "the hub's own clock says when it was heard")
+	}
+}
+
+// lossy hands requests to the hub that is there now, and loses some, and some answers.
+type lossy struct {
+	open sync.RWMutex // held by requests, and alone by who starts the hub anew
+
+	mu   sync.Mutex
+	p    *place
+	rng  *rand.Rand
+	lose float64
+	lost int
+	came int
+}
+
+func (l *lossy) asked() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.came
+}
+
+func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.open.RLock()
+	defer l.open.RUnlock()
+	l.mu.Lock()
+	l.came++
+	request, answer := l.rng.Float64() < l.lose, l.rng.Float64() < l.lose
+	web := l.p.web
+	if request || answer {
+		l.lost++
+	}
+	l.mu.Unlock()
+	if request {
+		panic(http.ErrAbortHandler)
+	}
+	if answer {
+		web.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}
+	web.ServeHTTP(w, r)
+}
+
+// Real reporters, a hub that loses requests and answers and is started anew again and again: no line is
+// lost, and none is there twice.
+func TestNoLineIsLostOrDoubled(t *testing.T) {
+	const hosts, lines = 6, 60
+	p := newPlace(t)
+	l := &lossy{p: p, rng: rand.New(rand.NewPCG(1, 2)), lose: 0.1}
+	server := httptest.NewServer(l)
+	defer server.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	var all []*simulated
+	for i := range hosts {
+		h := newSimulated(t, fmt.Sprint("edge-", i), server.URL, p.token(fmt.Sprint("edge-", i), fmt.Sprint("report:edge-", i)))
+		all = append(all, h)
+		running.Go(func() { _ = h.reporter.Run(ctx) })
+	}
+	for n := range lines {
+		for _, h := range all {
+			h.append(ring.Event{Kind: ring.RolloutBegan, Reason: fmt.Sprint("line ", n)})
+		}
+		if n%6 == 5 {
+			p.after(time.Second)
+			l.open.Lock()
+			p.open() // as after kill -9: nothing is handed over but what is on disk
+			l.open.Unlock()
+		}
+		p.after(500 * time.Millisecond)
+		was := l.asked()
+		require.Eventually(t, func() bool { return l.asked() > was }, time.Minute, time.Millisecond)
+	}
+	l.mu.Lock()
+	l.lose = 0
+	require.NotZero(t, l.lost)
+	l.mu.Unlock()
+	for _, h := range all {
+		require.Eventually(t, func() bool { p.after(time.Second); return slices.Equal(h.journal.all(), p.keptOf(h.token)) }, 2*time.Minute, 200*time.Millisecond, h.name)
+	}
+}
+
+// simulated is a host with a real reporter.
+type simulated struct {
+	name, token string
+	reporter    *report.Reporter
+
+	mu       sync.Mutex
+	journal  journal
+	status   ring.Status
+	appended chan struct{}
+}
+
+func newSimulated(t *testing.T, name, url, token string) *simulated {
+	t.Helper()
+	h := &simulated{name: name, token: token, status: status(name, ring.SyncSynced, ring.Healthy), appended: make(chan struct{})}
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
+	h.reporter = report.New(report.Options{
+		Host: name, Gitring: "1.0.0", URL: url, TokenFile: file, Tag: api.StatusTag, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Status:   func(context.Context) (ring.Status, error) { h.mu.Lock(); defer h.mu.Unlock(); return h.status, nil },
+		Lines:    h.lines,
+		Appended: func() <-chan struct{} { h.mu.Lock(); defer h.mu.Unlock(); return h.appended },
+	})
+	return h
+}
+
+func (h *simulated) append(e ring.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.journal.append(e)
+	close(h.appended)
+	h.appended = make(chan struct{})
+}
+
+func (h *simulated) lines(_ context.Context, after int64, limit int) (out []report.Line, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.journal.lines {
+		var e ring.Event
+		_ = json.Unmarshal(l.Event, &e)
+		if e.Seq > after && len(out) < limit {
+			out = append(out, report.Line{Event: e, Hash: l.Hash})
+		}
+	}
+	return out, nil
+}
