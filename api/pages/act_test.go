@@ -52,6 +52,8 @@ func TestACommitThatWaitsForAHoldLeadsToItsRelease(t *testing.T) {
 	f := rich()
 	f.status.Sources[0].Next = &ring.Next{Commit: shaNow, Reason: "app db is held by root", Code: ring.WhyHeldByPerson, On: "db"}
 	const link = `href="/act/db?verb=release">release…`
+	require.Contains(t, get(t, f.handler(everything), "/plan").Body.String(), link, "where one reads what it would change")
+	require.NotContains(t, get(t, f.handler(api.Viewer{Actor: "token/eve", Scopes: api.Scopes{api.ScopeRead}}), "/plan").Body.String(), link)
 	require.Contains(t, get(t, f.handler(everything), "/").Body.String(), link)
 	require.NotContains(t, get(t, f.handler(api.Viewer{Actor: "token/eve", Scopes: api.Scopes{api.ScopeRead}}), "/").Body.String(), link)
 	f.status.Sources[0].Next.Code = ring.WhyImagePending

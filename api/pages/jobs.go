@@ -65,6 +65,8 @@ type jobRun struct {
 	Took           string
 	Commit         ring.SHA
 	Try            int
+	// Failed is a run that did: what it printed is wanted.
+	Failed bool
 }
 
 func jobsPage(ctx context.Context, a *asking) (*drawn, error) {
@@ -112,6 +114,7 @@ func (a *asking) run(r *ring.Run) jobRun {
 		Mark: markOf(r.State), Due: a.clock.of(cmp.Or(r.Due, r.Started)), Ended: a.clock.of(r.Ended), Trigger: r.Trigger, Actor: r.Actor, Reason: r.Reason,
 		Commit: r.Commit, Try: r.Try,
 	}
+	out.Failed = out.Mark.Tone == toneBad
 	if !r.Started.IsZero() && r.Ended.After(r.Started) {
 		out.Took = lasted(r.Ended.Sub(r.Started))
 	}

@@ -76,8 +76,10 @@ type appView struct {
 	Overrides []overrideView
 	Services  []*serviceView
 	Acts      bool
-	// Signer is whose Commit is; "" where nobody knows. Ran are the commits that its services run.
+	// Signer is whose Commit is; "" where nobody knows. Behind says that some of its services
+	// run another one. Ran are the commits that its services run.
 	Signer string
+	Behind bool
 	Ran    []runsView
 }
 
@@ -303,9 +305,7 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 	}
 	if n := src.Next; n != nil {
 		v.Next = &nextView{Commit: n.Commit, Reason: n.Reason, Approve: n.AwaitsYes() && a.may(api.ScopeApprove)}
-		if app, _ := n.On.Split(); n.Code == ring.WhyHeldByPerson && app != "" && a.may(api.ScopeOperate) {
-			v.Next.Release = a.h.path("act", app) + "?verb=release"
-		}
+		v.Next.Release = a.releaseOf(n)
 	}
 	warn := func(what, says string) {
 		if says != "" {
@@ -336,6 +336,15 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 	v.Folded = fold && len(v.Well) > 0
 	v.Reason = unlessEnds(src.Reason, saidBelow(src))
 	return v
+}
+
+// releaseOf is where the hold can be ended that a commit waits for; "" where it waits for none,
+// and for who may not end it.
+func (a *asking) releaseOf(n *ring.Next) string {
+	if app, _ := n.On.Split(); n.Code == ring.WhyHeldByPerson && app != "" && a.may(api.ScopeOperate) {
+		return a.h.path("act", app) + "?verb=release"
+	}
+	return ""
 }
 
 // saidBelow is what stands below the reason of a source, and may say the same.
@@ -387,6 +396,7 @@ func (a *asking) app(app *ring.AppStatus) *appView {
 		}
 		sv := a.service(app.Name, &app.Services[i])
 		once.say(sv.Reason)
+		v.Behind = v.Behind || sv.Asked != ""
 		v.Services = append(v.Services, sv)
 	}
 	if v.Refusal != nil {

@@ -71,6 +71,15 @@ func TestTheHeadSaysWhoSignedWhatRuns(t *testing.T) {
 	require.Contains(t, text, "signed by alice@example.org")
 	require.Contains(t, text, "69bc92e still runs, signed by bob@example.org: web/web, shop/shop")
 
+	of := func(app string) string {
+		_, rest, found := strings.Cut(get(t, h, "/").Body.String(), `id="app-`+app+`"`)
+		require.True(t, found, app)
+		head, _, _ := strings.Cut(rest, "</header>")
+		return tags.ReplaceAllString(head, "")
+	}
+	require.Contains(t, of("web"), "wants 9190630 by alice@example.org", "it runs another one")
+	require.NotContains(t, of("db"), "wants")
+
 	f.asked["commits"] = 0
 	f.status.Sources[0].Checked = noon
 	h.Now = func() time.Time { return noon.Add(time.Second) }
@@ -170,6 +179,17 @@ func TestTheNextRunOfAJobHasItsDayAndItsZone(t *testing.T) {
 	for _, path := range []string{"/", "/svc/jobs/hourly", "/jobs"} { // it is due today
 		require.Contains(t, tags.ReplaceAllString(get(t, h, path).Body.String(), ""), "Thu 26 Nov 15:00 UTC", path)
 	}
+}
+
+// Whoever asks why a run failed gets from its mark to its row, and from there to what it printed.
+func TestARunThatFailedLeadsToWhatItPrinted(t *testing.T) {
+	page := get(t, rich().handler(everything), "/jobs").Body.String()
+	require.Regexp(t, `class="when bad"[^>]*>.*<a href="#job-jobs-nightly"><span class="quiet">failed </span>`, page)
+	require.Contains(t, page, `id="job-jobs-nightly"`)
+	require.Equal(t, 1, strings.Count(page, `exit 1, after 3 tries · <a href="/logs/jobs/nightly">what it printed</a>`))
+	require.Equal(t, 1, strings.Count(page, "what it printed"), "of those that came out well nobody asks")
+	reader := api.Viewer{Actor: "token/eve", Scopes: api.Scopes{api.ScopeRead}}
+	require.NotContains(t, get(t, rich().handler(reader), "/jobs").Body.String(), "what it printed")
 }
 
 // A rollout that did not complete is not under way.

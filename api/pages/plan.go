@@ -24,6 +24,7 @@ type planned struct {
 	Why       string // it is shown: what waits, or that nothing does
 	Waits     bool
 	Approve   bool
+	Release   string // where the hold that it waits for can be ended
 	Error     *failView
 	Refusals  []*ring.Refusal
 	Doubts    []string
@@ -87,7 +88,7 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 	case src.Next != nil:
 		p.Commit, p.Waits = src.Next.Commit, true
 		p.Why = "is next" + wording.When(src.Next.Reason != "", ": "+src.Next.Reason)
-		p.Approve = src.Next.AwaitsYes() && a.may(api.ScopeApprove)
+		p.Approve, p.Release = src.Next.AwaitsYes() && a.may(api.ScopeApprove), a.releaseOf(src.Next)
 	case src.Refusal != nil:
 		p.Commit, p.Refusals = src.Refusal.Commit, []*ring.Refusal{src.Refusal}
 		p.Why = "is refused"

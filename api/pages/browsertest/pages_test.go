@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -206,4 +207,63 @@ func TestPicturesOfEveryPage(t *testing.T) {
 		}
 		b.forget()
 	}
+}
+
+// A word that no line can hold is broken, on every page of a phone: what people and programs
+// write has no bound but its length.
+func TestNoLongWordIsWiderThanAPhone(t *testing.T) {
+	w := newWorld()
+	n := 0
+	for _, all := range []any{&w.status, &w.commits, &w.events} {
+		n += lengthen(reflect.ValueOf(all).Elem())
+	}
+	for name, e := range w.seen {
+		n += lengthen(reflect.ValueOf(&e).Elem())
+		w.seen[name] = e
+	}
+	require.Greater(t, n, 100)
+	w.logs = append(w.logs, long)
+	s := serve(t, w)
+	for _, l := range []look{phone, light} {
+		b := s.open(t, l)
+		for _, p := range everyPage {
+			b.visit(p.path).until("it is there", `document.readyState == 'complete'`).fits()
+		}
+		b.forget()
+	}
+}
+
+var long = strings.Repeat("w", 120)
+
+// lengthen puts a long word into each text that somebody writes, and counts them.
+func lengthen(v reflect.Value) (n int) {
+	written := []string{"Reason", "Subject", "Signer", "Says", "Actor", "Next", "Image", "Hint", "Branch", "Note", "Trust", "Log", "Warnings", "Doubts"}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			n += lengthen(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			n += lengthen(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Field(i)
+			switch {
+			case !f.CanSet():
+			case f.Type() == reflect.TypeFor[string]() && slices.Contains(written, v.Type().Field(i).Name):
+				f.SetString(f.String() + " " + long)
+				n++
+			case f.Type() == reflect.TypeFor[[]string]() && slices.Contains(written, v.Type().Field(i).Name):
+				for j := range f.Len() {
+					f.Index(j).SetString(f.Index(j).String() + " " + long)
+					n++
+				}
+			default:
+				n += lengthen(f)
+			}
+		}
+	}
+	return n
 }
