@@ -22,8 +22,8 @@ var ruleTables = []struct {
 	{"docs/testing/evening-table.md", map[string]int{"E": 82}, nil},
 	{"docs/testing/rollout-table.md", map[string]int{"S": 7, "K": 9, "R": 27, "X": 12, "D": 13, "P": 10, "C": 12, "J": 14, "I": 20, "F": 13}, nil},
 	{"docs/testing/traffic-table.md", map[string]int{"T": 32, "F": 12, "S": 6, "W": 6, "N": 14, "Q": 5}, spans("I", 16, 16, 20, 26)},
-	{"docs/testing/secrets-table.md", map[string]int{"S": 20}, nil},
-	{"docs/testing/images-table.md", map[string]int{"I": 15, "H": 11}, nil},
+	{"docs/testing/secrets-table.md", map[string]int{"S": 20, "N": 9}, nil},
+	{"docs/testing/images-table.md", map[string]int{"I": 15, "H": 11, "N": 7}, nil},
 	{"docs/testing/engines-table.md", map[string]int{"E": 3, "P": 10, "S": 11}, nil},
 	{"docs/testing/operating-table.md", map[string]int{"F": 12, "N": 12}, spans("O", 1, 5, 10, 17, 20, 25, 30, 36, 40, 42, 45, 45, 50, 55, 60, 64)},
 }

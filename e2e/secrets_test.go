@@ -134,7 +134,21 @@ func TestEncryptedFilesReachTheirContainersAndNothingElse(t *testing.T) {
 		cs := h.containers("db", "file")
 		return len(cs) == 2 && cs[0].State.Running && cs[1].State.Running
 	})
+	// Neither does who goes back need it: the older value is made of what was kept of its commit.
+	code, out := h.run("rollout", "undo", app, "--reason", "the other password")
+	require.Zero(t, code, out)
+	h.until("the older value is back without the forge", func() bool {
+		cs := h.containers("db")
+		return len(cs) == 1 && cs[0].State.Running && cs[0].env("PASSWORD") == first
+	})
+	h.nowhere("cana.ry")
+	code, out = h.run("release", app, "--reason", "and back")
+	require.Zero(t, code, out)
 	require.NoError(t, os.Rename(h.repo.bare+".away", h.repo.bare))
 	h.synced(sha)
+	h.until("what Git asks for is back", func() bool {
+		cs := h.containers("db")
+		return len(cs) == 1 && cs[0].State.Running && cs[0].env("PASSWORD") == second
+	})
 	has(second)
 }

@@ -143,6 +143,16 @@ func TestAnImageRunsOnceAListedKeySignedIt(t *testing.T) {
 		all := h.containers("web")
 		return len(all) == 1 && all[0].ID != running && h.ranAs("web", "two")
 	})
+	for range 3 { // as after a reboot: the daemon begins anew, and what ran is gone
+		h.kill()
+		running = h.of(app, "web").ID
+		require.NoError(t, h.engine.remove(running))
+		h.start()
+		h.until("it is back without its registry", func() bool {
+			all := h.containers("web")
+			return len(all) == 1 && all[0].ID != running && h.ranAs("web", "two")
+		})
+	}
 	settled(h)
 	code, out = h.run("rollout", "undo", app, "--reason", "go back")
 	require.Zero(t, code, out)

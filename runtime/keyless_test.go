@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +35,7 @@ import (
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
+	told *transparencyLog // of certificates; nil where none is told of them
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -48,7 +51,7 @@ func newAuthority(t *testing.T) *authority {
 	require.NoError(t, err)
 	cert, err := x509.ParseCertificate(body)
 	require.NoError(t, err)
-	return &authority{cert, key}
+	return &authority{cert: cert, key: key}
 }
 
 // pem is a certificate as programs read it.
@@ -59,14 +62,42 @@ func pemOf(cert []byte) []byte {
 // issue is a certificate for a key that whoever proved to be somebody made for one signature.
 func (a *authority) issue(t *testing.T, who, issuer string, key *ecdsa.PublicKey) []byte {
 	t.Helper()
-	body, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), EmailAddresses: []string{who},
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 1}, Value: []byte(issuer)}},
-	}, a.cert, key, a.key)
+	}
+	body, err := x509.CreateCertificate(rand.Reader, template, a.cert, key, a.key)
+	require.NoError(t, err)
+	if a.told == nil {
+		return body
+	}
+	bare, err := x509.ParseCertificate(body)
+	require.NoError(t, err)
+	template.ExtraExtensions = append(template.ExtraExtensions, a.told.timestamps(t, a.cert, bare.RawTBSCertificate))
+	body, err = x509.CreateCertificate(rand.Reader, template, a.cert, key, a.key)
 	require.NoError(t, err)
 	return body
+}
+
+// timestamps are what a log of certificates promises of one that is about to be issued (RFC
+// 6962, section 3): the extension that is put into it.
+func (l *transparencyLog) timestamps(t *testing.T, issuer *x509.Certificate, tbs []byte) pkix.Extension {
+	t.Helper()
+	_, id := l.public(t)
+	at := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMilli())) //nolint:gosec // after 1970
+	by := sha256.Sum256(issuer.RawSubjectPublicKeyInfo)
+	said := slices.Concat([]byte{0, 0}, at, []byte{0, 1}, by[:], []byte{byte(len(tbs) >> 16), byte(len(tbs) >> 8), byte(len(tbs))}, tbs, []byte{0, 0})
+	sum := sha256.Sum256(said)
+	word, err := ecdsa.SignASN1(rand.Reader, l.key, sum[:])
+	require.NoError(t, err)
+	short := func(b []byte) []byte { return append([]byte{byte(len(b) >> 8), byte(len(b))}, b...) }
+	const sha256AndECDSA = "\x04\x03"
+	one := slices.Concat([]byte{0}, id, at, []byte{0, 0}, []byte(sha256AndECDSA), short(word))
+	list, err := asn1.Marshal(short(short(one)))
+	require.NoError(t, err)
+	return pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 11129, 2, 4, 2}, Value: list}
 }
 
 // transparencyLog promises that it has an entry, as Rekor does with what is signed without a key.
@@ -114,12 +145,13 @@ func trustedRoot(t *testing.T, a *authority, l *transparencyLog) []byte {
 	t.Helper()
 	der, id := l.public(t)
 	since := map[string]any{"start": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
+	log := []any{map[string]any{
+		"baseUrl": "https://log.example", "hashAlgorithm": "SHA2_256", "logId": map[string]any{"keyId": id},
+		"publicKey": map[string]any{"rawBytes": der, "keyDetails": "PKIX_ECDSA_P256_SHA_256", "validFor": since},
+	}}
 	out, err := json.Marshal(map[string]any{
 		"mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1",
-		"tlogs": []any{map[string]any{
-			"baseUrl": "https://log.example", "hashAlgorithm": "SHA2_256", "logId": map[string]any{"keyId": id},
-			"publicKey": map[string]any{"rawBytes": der, "keyDetails": "PKIX_ECDSA_P256_SHA_256", "validFor": since},
-		}},
+		"tlogs":     log, "ctlogs": log,
 		"certificateAuthorities": []any{map[string]any{
 			"subject": map[string]any{"organization": "tests", "commonName": "an authority of the tests"}, "uri": "https://authority.example",
 			"certChain": map[string]any{"certificates": []any{map[string]any{"rawBytes": a.cert.Raw}}}, "validFor": since,
@@ -217,8 +249,9 @@ func (p *byProgram) judged(t *testing.T, repo, digest string, argv ...string) (*
 }
 
 // A signature without a key of one's own, judged by the real cosign as a rule's program, with no
-// network but the registry: by an authority of the host's own, and by one with a transparency
-// log, as the public one has. make cosign builds it.
+// network but the registry: by an authority of the host's own, by one with a transparency log,
+// and by one that tells a log of its certificates, too, as the public one has. make cosign
+// builds it.
 func TestCosignJudgesAKeylessSignatureAsTheProgramOfARule(t *testing.T) {
 	program, dir := realProgram(t, "cosign2")
 	ours, theirs := newAuthority(t), newAuthority(t)
@@ -230,12 +263,17 @@ func TestCosignJudgesAKeylessSignatureAsTheProgramOfARule(t *testing.T) {
 	for name, how := range map[string]struct {
 		argv []string
 		log  *transparencyLog
+		told bool
 	}{
-		"no log": {argv: []string{"--ca-roots=" + roots, "--insecure-ignore-tlog", "--insecure-ignore-sct"}},
-		"a log":  {argv: []string{"--trusted-root=" + root, "--offline", "--insecure-ignore-sct"}, log: log},
+		"no log":       {argv: []string{"--ca-roots=" + roots, "--insecure-ignore-tlog", "--insecure-ignore-sct"}},
+		"a log":        {argv: []string{"--trusted-root=" + root, "--offline", "--insecure-ignore-sct"}, log: log},
+		"logs of both": {argv: []string{"--trusted-root=" + root, "--offline"}, log: log, told: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newByProgram(t)
+			if ours.told, theirs.told = nil, nil; how.told {
+				ours.told, theirs.told = log, log
+			}
 			argv := append([]string{program, "verify", "--certificate-identity=" + who, "--certificate-oidc-issuer=" + issuer, "--allow-http-registry", imagesign.Image}, how.argv...)
 			signed := func(repo string, by *authority, who, issuer string, log *transparencyLog) (*ring.ImageVerdict, error) {
 				digest := p.image(repo)
@@ -265,6 +303,14 @@ func TestCosignJudgesAKeylessSignatureAsTheProgramOfARule(t *testing.T) {
 				refused("another log promised it", v, err)
 				v, err = signed("acme/unlogged", ours, who, issuer, nil)
 				refused("no log promised it", v, err)
+			}
+			if how.told {
+				ours.told = nil
+				v, err = signed("acme/untold", ours, who, issuer, how.log)
+				refused("no log was told of the certificate", v, err)
+				ours.told = another
+				v, err = signed("acme/told", ours, who, issuer, how.log)
+				refused("another log was told of the certificate", v, err)
 			}
 		})
 	}
