@@ -36,7 +36,7 @@ func inClusterSpec(chain []string) bool {
 // onSwarm says what a swarm is told of a service besides what its tasks run. What it cannot
 // carry is refused where all of the service is known: runtime.NotBySwarm.
 func (b *builderOf) onSwarm(c types.ServiceConfig, s *ring.Service) {
-	to := &ring.ClusterSpec{Restart: s.Restart}
+	to := &ring.ClusterSpec{Restart: s.Restart, Patience: s.Rollout.StartTimeout}
 	if d := c.Deploy; d != nil {
 		if to.Global = d.Mode == "global"; to.Global && d.Replicas != nil {
 			b.faults.add(ring.BadValue, b.place("services", c.Name, "deploy", "replicas"), "take replicas out, or say mode: replicated",

@@ -44,7 +44,7 @@ func TestASwarmIsToldWhereAServiceGoes(t *testing.T) {
 	s := a.Services[0]
 	want := &ring.ClusterSpec{
 		Constraints: []string{"node.role == worker"}, Spread: []string{"node.labels.zone"}, PerNode: 1, Endpoint: "dnsrr", ReservedCPUs: 25e7,
-		Labels: map[string]string{"team": "shop"}, Restart: ring.Restart{Policy: ring.OnFail, Engine: "on-failure", MaxRetries: 3},
+		Labels: map[string]string{"team": "shop"}, Restart: ring.Restart{Policy: ring.OnFail, Engine: "on-failure", MaxRetries: 3}, Patience: 120 * time.Second,
 	}
 	require.Empty(t, cmp.Diff(want, s.Spec.Cluster))
 	require.Equal(t, 3, s.Replicas)

@@ -47,10 +47,13 @@ const (
 // patienceOf is how long an instance of s may take to become ready: what the plan
 // says, and at least what the HEALTHCHECK of its image may take by its own words.
 // The plan knows of one that Compose sets.
-func patienceOf(s *ring.Service) time.Duration {
+func patienceOf(s *ring.Service) time.Duration { return patienceFrom(s, s.Rollout.StartTimeout) }
+
+// patienceFrom is patienceOf where the plan says how long.
+func patienceFrom(s *ring.Service, planned time.Duration) time.Duration {
 	h := s.Image.Healthcheck
 	if own := s.Spec.Healthcheck; h == nil || own != nil && len(own.Test) > 0 {
-		return s.Rollout.StartTimeout
+		return planned
 	}
 	interval, retries := h.Interval, h.Retries
 	if interval == 0 {
@@ -59,7 +62,7 @@ func patienceOf(s *ring.Service) time.Duration {
 	if retries == 0 {
 		retries = engineRetries
 	}
-	return max(s.Rollout.StartTimeout, h.StartPeriod+interval*time.Duration(retries))
+	return max(planned, h.StartPeriod+interval*time.Duration(retries))
 }
 
 // probeInstances asks for the checks of each instance's own version.

@@ -44,12 +44,12 @@ func (d *dates) dateOf(instance string, ready bool, at, after, now time.Time) ti
 	return at
 }
 
-// dateInstances dates since when each instance runs. One that was not there at the
+// dateInstances dates since when each instance runs, or is asked by its node whether it does. One that was not there at the
 // look before started after it; at the first look of a daemon the past is
 // believed.
 func (d *dates) dateInstances(ins []ring.Instance, now time.Time) {
 	for i := range ins {
-		if in := &ins[i]; in.State == ring.StateRunning {
+		if in := &ins[i]; in.State == ring.StateRunning || in.State == ring.StateCreated && in.Health == "starting" {
 			in.Since = d.dateOf(in.ID, false, in.Started, d.looked, now)
 		}
 	}

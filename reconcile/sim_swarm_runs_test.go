@@ -24,17 +24,20 @@ type swarmRun struct {
 	data    map[string]bool // what writes to a volume, and so runs once
 	each    map[string]bool // what runs once on each node
 	depends bool            // b depends on a
-	until   time.Time       // of the last fault
-	hurts   bool            // a node or a hand did something that a version may have failed for
-	blind   bool            // there is no quorum
-	calm    bool            // no more faults
-	killing int             // one boundary in so many ends the daemon; 0 is none
+	// patience is how long a node lets a task be that was never healthy: gitring judges first. 0 is none.
+	patience time.Duration
+	until    time.Time // of the last fault
+	hurts    bool      // a node or a hand did something that a version may have failed for
+	blind    bool      // there is no quorum
+	calm     bool      // no more faults
+	killing  int       // one boundary in so many ends the daemon; 0 is none
 }
 
 func newSwarmRun(seed int64) *swarmRun {
 	r := rand.New(rand.NewSource(seed))
 	s := &swarmRun{daemon: newDaemon(r), knobs: map[string]ring.Rollout{}, data: map[string]bool{}, each: map[string]bool{}, depends: r.Intn(3) == 0}
 	s.swarm = newSwarmModel()
+	s.patience = []time.Duration{0, 30 * time.Second}[r.Intn(2)]
 	s.watchSwarm()
 	if r.Intn(3) == 0 {
 		others := ring.NewFacts()
@@ -120,7 +123,7 @@ func (s *swarmRun) randomPlan(n int) *ring.Plan {
 func (s *swarmRun) service(name string, version int, with bool) ring.Service {
 	v := ring.Service{
 		Name: name, Kind: ring.Worker, Replicas: 1 + s.r.Intn(4), Rollout: s.knobs[name],
-		Spec:    ring.Spec{Image: image(name, version), Networks: []ring.Attachment{{Network: "default"}}, Cluster: &ring.ClusterSpec{}},
+		Spec:    ring.Spec{Image: image(name, version), Networks: []ring.Attachment{{Network: "default"}}, Cluster: &ring.ClusterSpec{Patience: s.patience}},
 		Restart: ring.Restart{Policy: ring.Always},
 	}
 	if s.data[name] {

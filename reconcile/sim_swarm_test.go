@@ -91,8 +91,17 @@ type swarmTask struct {
 	stops    time.Time  // and when it has
 	lost     bool       // by its node: what starts in its place is not our act
 	after    *swarmTask // the one that the swarm waits for before it starts this one
-	fresh    bool       // made by the update under way
+	patience time.Duration
+	fresh    bool // made by the update under way
 	placed   bool
+}
+
+// worst is how long its node lets a task be that was never healthy.
+func (x *swarmTask) worst() time.Duration {
+	if x.patience == 0 {
+		return worstCheck
+	}
+	return x.patience + 15*time.Second + worstCheck
 }
 
 // swarmUpdate is an update under way.
@@ -325,7 +334,9 @@ func (e *engine) tasksSeen() (out []ring.Instance) {
 			case x.leaves:
 				in.State = ring.StateRemoving
 			case x.runs.IsZero():
-				in.State, in.Health = ring.StateCreated, "starting"
+				if in.State = ring.StateCreated; x.running() {
+					in.Health, in.Started = "starting", x.since.Add(e.skew)
+				}
 			default:
 				in.State, in.Health, in.Started = ring.StateRunning, "healthy", x.runs.Add(e.skew)
 			}
@@ -347,7 +358,9 @@ func (e *engine) makeTask(s *swarmService, slot int, fresh bool) {
 		Version: s.spec.version, Kind: ring.Worker, Image: s.spec.want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Addresses: map[string]string{},
 	}}}
 	e.mounts(ring.Action{Of: s.spec.of, App: s.App, Service: s.Service, Slot: slot, Want: s.spec.want}, x.box)
-	x.shared = s.spec.want.Share
+	if x.shared = s.spec.want.Share; s.spec.want.Spec.Cluster != nil {
+		x.patience = s.spec.want.Spec.Cluster.Patience
+	}
 	if s.u != nil && s.stopsFirst() {
 		x.after = s.u.ended[slot]
 	}
@@ -518,7 +531,7 @@ func (e *engine) taskStep(s *swarmService, x *swarmTask) bool {
 	case ready && x.runs.IsZero():
 		x.runs = e.now
 		return true
-	case !ready && x.running() && (!x.runs.IsZero() || !e.now.Before(x.since.Add(worstCheck))):
+	case !ready && x.running() && (!x.runs.IsZero() || !e.now.Before(x.since.Add(x.worst()))):
 		e.failTask(s, x, "task: non-zero exit (137): dockerexec: unhealthy container", false)
 		return true
 	}
@@ -744,7 +757,7 @@ func (e *engine) swarmMoment(until time.Time) time.Time {
 			at(x.stops)
 			at(x.told.Add(waitsForIt))
 			at(x.made.Add(taskFails))
-			at(x.since.Add(worstCheck))
+			at(x.since.Add(x.worst()))
 		}
 		if s.u != nil {
 			at(s.u.next)

@@ -152,6 +152,13 @@ func (d *declared) setting(key, value string) (err error) {
 		duration(&k.MinReadyTime)
 	case "start_timeout":
 		duration(&k.StartTimeout)
+	case "patience":
+		to := ring.ClusterSpec{}
+		if d.Spec.Cluster != nil {
+			to = *d.Spec.Cluster
+		}
+		duration(&to.Patience)
+		d.Spec.Cluster = &to
 	case "deadline":
 		duration(&k.ProgressDeadline)
 	case "threshold":

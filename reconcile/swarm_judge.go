@@ -45,12 +45,36 @@ func (t *decider) judgeUpdate(v *service) {
 		t.failRollout(v, why)
 		return
 	}
+	if why := t.neverHealthy(v); why != "" {
+		t.failRollout(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: why})
+		return
+	}
 	deadline := laterOf(row.Progress, t.Awake).Add(v.want.Rollout.ProgressDeadline)
 	if t.now.Before(deadline) {
 		t.wakeBy(deadline)
 	} else if !t.isSettled(v) && !late {
 		t.failRollout(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: t.deadlineSays(v, ready)})
 	}
+}
+
+// neverHealthy is which instance of the wanted version had its whole patience, and no check of it
+// passed; "" while none had. Its node says nothing by then, so that nothing is ended for that.
+func (t *Pass) neverHealthy(v *service) string {
+	if v.want.Spec.Cluster == nil || v.want.Spec.Cluster.Patience == 0 {
+		return "" // its node ends it when the check says so
+	}
+	patience := patienceFrom(v.want, v.want.Spec.Cluster.Patience)
+	for _, in := range v.instances {
+		if in.Version != v.want.Version || in.State != ring.StateCreated || in.Health != "starting" || in.Since.IsZero() {
+			continue
+		}
+		until := laterOf(in.Since, t.Awake).Add(patience)
+		if !t.now.Before(until) {
+			return say("slot %d on node %s: not healthy within %s", in.Slot, in.Node, patience)
+		}
+		t.wakeBy(until)
+	}
+	return ""
 }
 
 // failedTask is the newest instance of the wanted version that failed; nil where none did, as far

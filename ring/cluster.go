@@ -22,6 +22,9 @@ type ClusterSpec struct {
 	ReservedCPUs int64 `json:"reserved_cpus,omitempty"`
 	// Labels are those of the service, where Spec.Labels are its containers'.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Patience is how long an instance may take until its check passes, Rollout.StartTimeout: who
+	// judges that is gitring, so the cluster has to let it be for so long.
+	Patience time.Duration `json:"patience,omitempty"`
 	// Restart is that of the service: the engine restarts by itself, so it is part of a task.
 	Restart Restart `json:"restart"`
 }

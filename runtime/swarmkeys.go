@@ -170,6 +170,7 @@ func SwarmKeys() []SwarmKey {
 		to("cluster.endpoint", "EndpointSpec.Mode"),
 		to("cluster.reserved_cpus", "TaskTemplate.Resources.Reservations.NanoCPUs"),
 		to("cluster.labels", "Labels"),
+		to("cluster.patience", inHealth+"StartPeriod"),
 		to("cluster.restart.policy", inRestart+"Condition"),
 		itself("cluster.restart.engine", "the word of the file for the policy"),
 		to("cluster.restart.max_retries", inRestart+"MaxAttempts"),

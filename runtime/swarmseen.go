@@ -188,7 +188,7 @@ func tasksOf(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) (out
 			switch {
 			case checked && t.Status.State == swarm.TaskStateRunning: // which it is once the check passed
 				in.Health = "healthy"
-			case checked && t.Status.State == swarm.TaskStateStarting:
+			case t.Status.State == swarm.TaskStateStarting: // its image may have a check
 				in.Health = "starting"
 			}
 		}
@@ -198,6 +198,10 @@ func tasksOf(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) (out
 		switch state {
 		case ring.StateRunning:
 			in.Started = t.Status.Timestamp
+		case ring.StateCreated:
+			if in.Health == "starting" {
+				in.Started = t.Status.Timestamp
+			}
 		case ring.StateExited:
 			in.Finished = t.Status.Timestamp
 		}

@@ -219,11 +219,7 @@ func swarmContainer(cluster string, a ring.Action, files []swarmFile) (*swarm.Co
 	}
 	grace := cmp.Or(s.StopGrace, ring.DefaultStopGrace)
 	c.StopGracePeriod = &grace
-	if h := s.Healthcheck; h != nil {
-		c.Healthcheck = &container.HealthConfig{
-			Test: slices.Clone(h.Test), Interval: h.Interval, Timeout: h.Timeout, StartPeriod: h.StartPeriod, Retries: h.Retries,
-		}
-	}
+	c.Healthcheck = nodeCheck(s, a.Want.Image.Healthcheck)
 	if len(s.DNS)+len(s.DNSSearch)+len(s.DNSOptions) > 0 {
 		c.DNSConfig = &swarm.DNSConfig{Nameservers: slices.Clone(s.DNS), Search: slices.Clone(s.DNSSearch), Options: slices.Clone(s.DNSOptions)}
 	}
@@ -286,6 +282,32 @@ func swarmMount(cluster string, a ring.Action, m ring.Mount) (mount.Mount, error
 		return mount.Mount{}, fmt.Errorf("mount at %s is of kind %q, which no node has", m.Target, m.Kind)
 	}
 	return at, nil
+}
+
+// judgedFirst is how much longer than its patience a node lets a container be whose check has not
+// passed yet: gitring says first that it failed.
+const judgedFirst = 15 * time.Second
+
+// nodeCheck is the check that each node asks; nil for none. No node may end a container that was never
+// healthy while gitring waits for it: one that then ends with status 0 passes for running for a moment, and
+// Swarm ends the good one of its slot. The start period counts only until a check passed once.
+func nodeCheck(s *ring.Spec, image *ring.Healthcheck) *container.HealthConfig {
+	said := s.Healthcheck
+	is := cmp.Or(said, image)
+	if is == nil {
+		return nil
+	}
+	h := &container.HealthConfig{}
+	if said != nil { // else the node takes that of the image
+		h.Test, h.Interval, h.Timeout, h.Retries, h.StartPeriod = slices.Clone(said.Test), said.Interval, said.Timeout, said.Retries, said.StartPeriod
+	}
+	if patience := s.Cluster.Patience; patience > 0 && !is.Disabled() {
+		if h.StartPeriod == 0 && image != nil {
+			h.StartPeriod = image.StartPeriod
+		}
+		h.StartPeriod = max(h.StartPeriod, patience) + judgedFirst
+	}
+	return h
 }
 
 // swarmVolumeLabels are those of a volume without what changes while the version of its service

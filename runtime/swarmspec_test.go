@@ -11,6 +11,7 @@ import (
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/swarm"
 	"github.com/stretchr/testify/require"
 
@@ -476,6 +477,26 @@ func TestTheNameOfASecretIsOfItsKeyedHash(t *testing.T) {
 		names[f.name("shop")] = true
 	}
 	require.Len(t, names, 2, "the same value under two keys has two names")
+}
+
+// A node that ends a task before gitring says that it failed may have Swarm end the good one of its slot.
+func TestNoNodeEndsATaskBeforeGitringSaysThatItFailed(t *testing.T) {
+	own := &ring.Healthcheck{Test: []string{"CMD", "x"}, Interval: 2 * time.Second, Retries: 5}
+	image := &ring.Healthcheck{Interval: time.Second, StartPeriod: 5 * time.Minute}
+	for name, tt := range map[string]struct {
+		said, image *ring.Healthcheck
+		patience    time.Duration
+		want        *container.HealthConfig
+	}{
+		"none":                          {nil, nil, time.Minute, nil},
+		"of the file":                   {own, nil, time.Minute, &container.HealthConfig{Test: own.Test, Interval: 2 * time.Second, Retries: 5, StartPeriod: 75 * time.Second}},
+		"of the image":                  {nil, image, time.Minute, &container.HealthConfig{StartPeriod: 5*time.Minute + judgedFirst}},
+		"of the file, over the image's": {own, image, time.Minute, &container.HealthConfig{Test: own.Test, Interval: 2 * time.Second, Retries: 5, StartPeriod: 5*time.Minute + judgedFirst}},
+		"switched off":                  {&ring.Healthcheck{Test: []string{"NONE"}}, image, time.Minute, &container.HealthConfig{Test: []string{"NONE"}}},
+	} {
+		spec := &ring.Spec{Healthcheck: tt.said, Cluster: &ring.ClusterSpec{Patience: tt.patience}}
+		require.Equal(t, tt.want, nodeCheck(spec, tt.image), name)
+	}
 }
 
 // A label of the tasks would have each of them made anew, for a word to managers.
