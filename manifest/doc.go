@@ -76,6 +76,7 @@
 //	mount       mounts
 //	tmpfs       in memory
 //	volume      volumes, and who writes them
+//	renamed     values of an app under its former name
 //	port        ports
 //	device      devices
 //	resources   bounds

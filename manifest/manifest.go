@@ -294,6 +294,9 @@ func (r *reader) readApps(apps []candidate) []outcome {
 		}
 	}
 	r.joinElsewhere(out)
+	for i := range out {
+		r.nameFormerEnv(&out[i])
+	}
 	return out
 }
 

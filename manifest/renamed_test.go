@@ -1,41 +1,44 @@
 package manifest
 
 import (
+	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
 )
 
-// Whoever may change one app reads another's values of the host where he can have it be called
-// like that one for as long as it is read.
-func TestAnAppThatChangesItsNameWhileItIsReadHasNoOthersValues(t *testing.T) {
-	for name, env := range map[string]string{
-		"by what the host's folder has":   "COMPOSE_PROJECT_NAME=${PASSWORD:+evil}\n",
-		"by what it has, the other way":   "COMPOSE_PROJECT_NAME=${PASSWORD:-shop}\n",
-		"by a default":                    "COMPOSE_PROJECT_NAME=${NONE:-${PASSWORD:+evil}}\n",
-		"by a variable of the host's":     "X=${PASSWORD:+evil}\nCOMPOSE_PROJECT_NAME=$X\n",
-		"by a value of the host's folder": "COMPOSE_PROJECT_NAME=${OTHER}\n",
+// An app that was renamed finds no values under its new name, and its author is told where
+// this host has them.
+func TestValuesOfAnAppsFormerNameAreNamed(t *testing.T) {
+	const body = "services:\n  web: {image: 'a:${TAG}', volumes: ['data:/d'], env_file: [more.env]}\nvolumes:\n  data: {}\n"
+	taken := strings.Replace(body, "data: {}", "data: {x-gitring: {from: shop}}", 1)
+	shop := map[string][]byte{".env": []byte("TAG=1\n")}
+	for _, tc := range []struct {
+		name, body string
+		data       []ring.DataAnswer
+		env        map[string]map[string][]byte
+		want       bool
+	}{
+		{"by its file", taken, nil, map[string]map[string][]byte{"shop": shop}, true},
+		{"by a trailer", body, []ring.DataAnswer{{App: "store", From: "shop"}}, map[string]map[string][]byte{"shop": shop}, true},
+		{"another app's trailer", body, []ring.DataAnswer{{App: "other", From: "shop"}}, map[string]map[string][]byte{"shop": shop}, false},
+		{"it begins empty", body, []ring.DataAnswer{{App: "store", From: "none"}}, map[string]map[string][]byte{"none": shop}, false},
+		{"nothing was renamed", body, nil, map[string]map[string][]byte{"shop": shop}, false},
+		{"the host has none", taken, nil, nil, false},
+		{"it has its own", taken, nil, map[string]map[string][]byte{"shop": shop, "store": {".env": []byte("B=1\n")}}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := settings()
-			s.EnvKey = []byte("0123456789abcdef0123456789abcdef")
-			s.Env = map[string]map[string][]byte{"shop": {".env": []byte("PASSWORD=secret\nOTHER=evil\n")}}
-			r := Look(repo(map[string]string{
-				"apps/evil/compose.yaml": "name: shop\nservices: {web: {image: nginx, environment: {P: '${PASSWORD}'}}}\n",
-				"apps/evil/.env":         env,
-			}), s)
-			for _, app := range r.Plan.Apps {
-				for _, v := range ring.SealedIn(app.Services[0].Spec.Environment["P"]) {
-					require.Equal(t, app.Name, v.App, "%s has a value of %s", app.Name, v.App)
+		t.Run(tc.name, func(t *testing.T) {
+			c := repo(map[string]string{"store/compose.yaml": tc.body})
+			c.Data = tc.data
+			_, all := Check(c, Settings{Source: "prod", Env: tc.env, EnvKey: []byte("k")})
+			if len(all) != 2 {
+				t.Fatalf("%v", all)
+			}
+			for _, r := range all {
+				if got := strings.Contains(r.Hint, "mv <env.dir>/shop <env.dir>/store"); got != tc.want {
+					t.Errorf("%s: %s", r.Says, r.Hint)
 				}
 			}
-			require.Empty(t, r.Plan.Apps)
-			require.Len(t, r.Refusals, 1)
-			require.Equal(t, "apps/evil/.env", r.Refusals[0].File)
-			require.Contains(t, r.Refusals[0].Says, "COMPOSE_PROJECT_NAME is made of values that the host has")
-			require.NotContains(t, dump(t, r.Refusals)+dump(t, r.Plan), "secret")
 		})
 	}
 }
