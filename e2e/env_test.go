@@ -206,3 +206,36 @@ func TestAReplacedValueIsNowhereBelowTheStateAlsoAfterAKill(t *testing.T) {
 	require.Empty(t, h.holding("canary-1"))
 	require.Empty(t, h.holding("canary-2"))
 }
+
+// A bad value of the host fails a version that no commit asked for: it is named, and the
+// commit, which ran well, is not blamed.
+func TestABadValueOfTheHostIsNamedAsTheCause(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app := h.app("web")
+	require.NoError(t, os.Mkdir(filepath.Join(h.dir, "env"), 0o700))
+	h.config["env"] = obj{"dir": filepath.Join(h.dir, "env")}
+	h.hostValue(app+"/.env", "DELAY=0\n")
+	sha := h.repo.pushed("One", files{app + "/compose.yaml": h.compose(app, obj{
+		"web": web("1", env("READY_AFTER", "${DELAY}"), rollout(obj{"start_timeout": "3s", "failure_threshold": 1})),
+	})})
+	h.start()
+	h.synced(sha)
+	settled(h)
+	h.hostValue(app+"/.env", "DELAY=3600000\n")
+	st := h.await("the version with the value failed", func(st status) bool {
+		r := st.service(app, "web").Rollout
+		return r != nil && r.Phase == "Restored"
+	})
+	cause := "nothing of it changed but the host's DELAY in <env.dir>/" + app + "/.env, seen 20"
+	require.Contains(t, st.service(app, "web").Rollout.Reason, cause)
+	_, out := h.run("status")
+	require.Contains(t, out, cause)
+	require.NotContains(t, out, "3600000")
+
+	h.hostValue(app+"/.env", "DELAY=soon:80:80\n")
+	h.repo.pushed("Two", files{app + "/compose.yaml": h.compose(app, obj{"web": web("2", env("READY_AFTER", "${DELAY}"), obj{"mem_limit": "${DELAY}"})})})
+	st = h.await("a value that will not do is refused", func(st status) bool { return st.app(app).Refusal != nil })
+	require.Contains(t, st.app(app).Refusal.Hint, "the value is the host's: DELAY in ")
+	require.NotContains(t, st.app(app).Refusal.Says, "soon")
+}

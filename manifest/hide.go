@@ -19,6 +19,7 @@ func (a *appReader) hide() {
 	hidden := newHider(a.hiddenValues(), declaredIn(a.files, "services"))
 	for i := range a.faults.list {
 		f := &a.faults.list[i]
+		before := f.says
 		f.says, f.hint = hidden.out(told(f.says)), hidden.out(told(f.hint))
 		for u := range a.plainly {
 			if !strings.HasPrefix(f.says, "services."+u.service+"."+u.key) {
@@ -28,7 +29,29 @@ func (a *appReader) hide() {
 				f.says = h.pieces(f.says)
 			}
 		}
+		if f.says != before {
+			f.hint += a.setOnHost(f.says)
+		}
 	}
+}
+
+// setOnHost says which files of the host have the values that a refusal is about: their
+// names stand in it.
+func (a *appReader) setOnHost(says string) string {
+	for _, h := range a.hiddenValues() {
+		if !strings.Contains(says, "${"+h.name+"}") {
+			continue
+		}
+		for _, host := range []*hostEnv{a.host, a.shared} {
+			if host == nil {
+				continue
+			}
+			if of, _ := host.variables(dotEnv, false); of[h.name] == h.plain {
+				return "; the value is the host's: " + h.name + " in " + host.where(dotEnv)
+			}
+		}
+	}
+	return ""
 }
 
 // pieces puts ${NAME} in place of what a message quotes of a value: a key that is split, such

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"encoding/json"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -97,8 +98,11 @@ func shortDigest(p ring.Pin) string {
 	return d
 }
 
-// secretsMoved names the values of encrypted files by which alone two texts differ; none
-// where they differ in anything else, or by a value of the host.
+// hostsValue begins what is said of a value of the host that changed.
+const hostsValue = "the host's "
+
+// secretsMoved names the values of encrypted files, and of the host, by which alone two
+// texts differ; none where they differ in anything else.
 func secretsMoved(a, b string) (names []string) {
 	var from, to []ring.Sealed
 	frame := func(text string, all *[]ring.Sealed) string {
@@ -116,7 +120,7 @@ func secretsMoved(a, b string) (names []string) {
 		switch {
 		case from[i] == s:
 		case s.From == ring.FromEnvFolder:
-			return nil
+			names = append(names, hostsValue+strings.TrimPrefix(s.Name+" in ", " in ")+"<env.dir>/"+path.Join(s.App, s.File)+" changed")
 		case !s.Opened():
 			names = append(names, s.File+" changed: may roll")
 		case s.Name == "":

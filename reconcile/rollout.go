@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -69,6 +70,24 @@ func (t *Pass) changeReason(v *service) string {
 		}
 	}
 	return v.differsSays
+}
+
+// hostsValuesAlone names the values of the host by which alone the wanted version is
+// another than the last good one: no commit is to blame for it. "" where more differs.
+func (v *service) hostsValuesAlone() string {
+	if v.good == nil || v.want == nil || v.good.Service.Version == v.want.Version {
+		return ""
+	}
+	var names []string
+	for _, d := range versionDifferences(&v.good.App, &v.good.Service, v.app, v.want) {
+		if !strings.HasPrefix(d.says, hostsValue) {
+			return ""
+		}
+		if name := strings.TrimSuffix(d.says, " changed"); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // countProgress counts progress and failures of the rollout under way, and ends it

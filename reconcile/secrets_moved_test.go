@@ -26,7 +26,7 @@ func TestAPlanSaysWhichSecretChangedAndNothingOfIt(t *testing.T) {
 		"it was in clear":            {map[string]string{"A": "x"}, map[string]string{"A": pw("1")}, []string{"env A"}},
 		"it is in clear":             {map[string]string{"A": pw("1")}, map[string]string{"A": "x"}, []string{"env A"}},
 		"new":                        {nil, map[string]string{"A": pw("1")}, []string{"env A"}},
-		"of the host's folder":       {map[string]string{"A": sealed(ring.FromEnvFolder, "PW", "1")}, map[string]string{"A": sealed(ring.FromEnvFolder, "PW", "2")}, []string{"env A"}},
+		"of the host's folder":       {map[string]string{"A": sealed(ring.FromEnvFolder, "PW", "1")}, map[string]string{"A": sealed(ring.FromEnvFolder, "PW", "2")}, []string{"the host's PW in <env.dir>/shop/shop/db.enc.env changed"}},
 		"nothing of it":              {map[string]string{"A": pw("1")}, map[string]string{"A": pw("1")}, nil},
 		"beside what is no secret's": {map[string]string{"A": pw("1"), "B": "1"}, map[string]string{"A": pw("2"), "B": "2"}, []string{"secret PW of shop/db.enc.env changed", "env B"}},
 	} {

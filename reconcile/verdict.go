@@ -8,6 +8,9 @@ import (
 
 // failRollout gives the verdict on the wanted version; the target follows from it.
 func (t *decider) failRollout(v *service, reason ring.Reason) {
+	if of := v.hostsValuesAlone(); of != "" {
+		reason.Says = say("%s; nothing of it changed but %s, seen %s", reason.Says, of, clock(v.rollout.Began))
+	}
 	t.giveVerdict(v, v.rollout.Commit, reason)
 	t.failTied(v, reason)
 	t.chooseTarget(v)
