@@ -117,6 +117,7 @@ func TestABlobMayBeElsewhereAndNothingElseMay(t *testing.T) {
 		require.Error(t, err, name)
 		require.Zero(t, asked, name)
 	}
+	require.ErrorContains(t, get(strings.Replace(store.URL, "https", "http", 1)+"/blob", store, digest), "in clear", "whoever listens there")
 	require.ErrorContains(t, get(store.URL+"/again", store, digest), "sends us on again")
 	require.ErrorContains(t, get(store.URL+"/login", store, digest), "wants credentials")
 	err := get(store.URL+"/blob?signature=secret", nil, digest) // whose certificate nobody knows
