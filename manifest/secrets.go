@@ -191,7 +191,7 @@ func (b *builderOf) made(text string, at place, exec bool, as *ring.FileOwner) (
 	file := ring.ValueFile
 	switch {
 	case ring.HasSealed(text):
-	case as.ForAll():
+	case as.ForAll(), b.settings.Swarm: // what a daemon gave away it may not read, and a swarm is sent its bytes
 		as = nil // as every file that commits mount
 	default:
 		file = ring.GivenFile

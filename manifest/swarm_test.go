@@ -108,3 +108,22 @@ func TestAModeThatNoSwarmOfOursHasIsRefused(t *testing.T) {
 	a := swarmApp(t, "services:\n  web:\n    image: a\n    deploy: {mode: global}\n")
 	require.True(t, a.Services[0].Spec.Cluster.Global)
 }
+
+// The daemon sends a swarm the bytes of each file, and may not read what it gave to another
+// user. So a text without a value stays its own there, and the plan says so.
+func TestOnASwarmATextOfTheComposeFileKeepsItsOwner(t *testing.T) {
+	files := map[string]string{"web/compose.yaml": `services: {web: {image: a, configs: [{source: c, uid: "70", mode: 0400}]}}
+configs: {c: {content: text}}
+`}
+	for _, swarm := range []bool{false, true} {
+		s := settings()
+		s.Swarm = swarm
+		plan, contents := Read(repo(files), s)
+		require.Len(t, plan.Apps, 1, "%v", plan.Refused)
+		web := serviceOf(t, plan.Apps[0], "web")
+		require.Len(t, web.Spec.Mounts, 1)
+		as := contents[web.Spec.Mounts[0].Source].Files[0].As
+		require.Equal(t, swarm, as == nil)
+		require.Equal(t, swarm, strings.Contains(strings.Join(plan.Apps[0].Notes, "\n"), "web: uid, mode 0400 of config c is not carried out"), "%v", plan.Apps[0].Notes)
+	}
+}
