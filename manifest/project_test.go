@@ -264,6 +264,7 @@ func TestAVariableThatNamesTheAppIsSetWhereItsHintSays(t *testing.T) {
 	files := map[string]string{"web/compose.yaml": "name: ${PROJECT}-web\nservices: {w: {image: '${NO}', environment: {P: $COMPOSE_PROJECT_NAME}}}\n"}
 	_, all := Check(repo(files), withHost(map[string]string{".env": "PROJECT=own\n"}))
 	if len(all) != 1 || all[0].Code != ring.UndefinedVariable || all[0].Where() != "web/compose.yaml:1" || all[0].Variable != "PROJECT" ||
+		!strings.HasSuffix(all[0].Says, "is not set and has no default, and it names the app") ||
 		all[0].Answers != [2]string{"_shared/prod/.env"} || strings.Contains(all[0].Hint, "<env.dir>/web") {
 		t.Fatal(dump(t, all))
 	}

@@ -404,3 +404,12 @@ func TestAnUpdateThatIsNotReadyIsNoFullBar(t *testing.T) {
 	sv.Updated, sv.Ready = 1, 3
 	require.Regexp(t, `^\[##--------\] 1 of 4 updated; `, reasonOf(&sv, true), "those of before are ready")
 }
+
+// A log of a CI has no bar: the line of a service that moves counts what is updated.
+func TestALineOfProgressCountsWhatIsUpdated(t *testing.T) {
+	var out strings.Builder
+	sv := ring.ServiceStatus{Name: "web", Kind: ring.Worker, Phase: ring.PhaseProgressing, Wanted: 4, Updated: 1, Ready: 3, Reason: "3/4 ready", Rollout: &ring.RolloutStatus{Phase: ring.RolloutProgressing}}
+	src := ring.SourceStatus{Name: "prod", Sync: ring.SyncApplying, Apps: []ring.AppStatus{{Name: "shop", Services: []ring.ServiceStatus{sv}}}}
+	require.NoError(t, SayProgress(screen.NewLive(&out, time.Now), src, false))
+	require.Regexp(t, `shop/web +Progressing +1 of 4 updated +3/4 ready`, out.String())
+}
