@@ -151,4 +151,16 @@ func TestEncryptedFilesReachTheirContainersAndNothingElse(t *testing.T) {
 		return len(cs) == 1 && cs[0].State.Running && cs[0].env("PASSWORD") == second
 	})
 	has(second)
+
+	// Whoever leaves without a word about secrets leaves nothing behind, and is told why.
+	settled(h)
+	mark, before = h.events.mark(), ids()
+	code, out = h.run("leave", app, "--reason", "another team has it")
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "db")
+	require.Contains(t, out, "--with-secrets")
+	require.Empty(t, h.events.after(mark, mutations...), "nothing is touched")
+	require.Equal(t, before, ids())
+	require.NotNil(t, h.status().app(app))
+	h.nowhere("cana.ry")
 }
