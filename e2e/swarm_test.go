@@ -203,22 +203,57 @@ func (s *swarmHost) names(kind string) (out []string) {
 	return out
 }
 
-// floor watches how many tasks of a service serve, until it is asked for the fewest.
+// floorOf is which slots of a service somebody emptied, by what was seen of its tasks so far. A task
+// that an update ends is "shutdown". One that ended by itself, or by its node because its check
+// failed, is "complete" or "failed": that is nobody's act.
+type floorOf struct {
+	served map[int]map[string]bool // by slot, the tasks that were seen to serve last
+	own    int                     // how often a slot was empty because what served ended by itself
+}
+
+// missing is how many slots of three nobody serves, and that an act emptied.
+func (f *floorOf) missing(all []swarmTask) (n int) {
+	state := map[string]string{}
+	serving := map[int]map[string]bool{}
+	for _, t := range all {
+		state[t.ID] = t.Status.State
+		if t.Status.State == "running" { // one that is told to stop serves until its container ends
+			if serving[t.Slot] == nil {
+				serving[t.Slot] = map[string]bool{}
+			}
+			serving[t.Slot][t.ID] = true
+		}
+	}
+	for slot := 1; slot <= 3; slot++ {
+		if serving[slot] != nil {
+			f.served[slot] = serving[slot]
+			continue
+		}
+		acted := len(f.served[slot]) == 0
+		for id := range f.served[slot] {
+			acted = acted || state[id] == "shutdown" || state[id] == ""
+		}
+		if acted {
+			n++
+		} else {
+			f.own++
+		}
+	}
+	return n
+}
+
+// floor watches how many tasks of a service serve, until it is asked for the fewest. Slots that are
+// empty because a task ended by itself are not counted.
 func (s *swarmHost) floor(service string) (fewest func() int) {
 	stop, least := make(chan struct{}), 1<<30
+	f := floorOf{served: map[int]map[string]bool{}}
 	var done sync.WaitGroup
 	done.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			if all := s.tasks(service); all != nil {
-				n := 0
-				for _, t := range all {
-					// One that is told to stop serves until its container ends.
-					if t.Status.State == "running" {
-						n++
-					}
-				}
+				n := 3 - f.missing(all)
 				if n < least && n < 3 {
 					s.t.Logf("%s: %d tasks of %s serve: %s", time.Now().UTC().Format("15:04:05.000"), n, service, toldOf(all))
 				}
@@ -231,7 +266,14 @@ func (s *swarmHost) floor(service string) (fewest func() int) {
 			}
 		}
 	})
-	return func() int { close(stop); done.Wait(); return least }
+	return func() int {
+		close(stop)
+		done.Wait()
+		if f.own > 0 {
+			s.t.Logf("%s: a slot was empty in %d looks because its task ended by itself", service, f.own)
+		}
+		return least
+	}
 }
 
 // states are what the forge was told of a commit's app.

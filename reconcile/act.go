@@ -267,8 +267,12 @@ func (p *person) forgetFailure(v *service) {
 			run, _ := p.beforeRow(m)
 			p.spendRun(job, run)
 		}
+		row := ring.RolloutRow{ID: m.id, Checks: m.rollout.Checks, Writes: m.rollout.Writes, Done: true}
+		if m.sent != nil && m.sent.Version == m.want.Version {
+			row.Again = m.sent.Index
+		}
 		p.takeBack(m)
-		p.setFact(ring.RolloutRow{ID: m.id, Checks: m.rollout.Checks, Writes: m.rollout.Writes, Done: true})
+		p.setFact(row)
 		p.forgetSteps(m.id, m.want.Spec.Image)
 		p.names = append(p.names, string(m.id))
 	}

@@ -22,7 +22,7 @@ func (t *decider) beginRollout(v *service) {
 	also := t.expectedVersions(v)
 	row := ring.RolloutRow{
 		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Engine: t.Seen.Engine,
-		Checks: t.checksByVersion(v, also), Writes: t.versionWrites(v, also), Shared: t.sharingVersions(v, also),
+		Again: v.rollout.Again, Checks: t.checksByVersion(v, also), Writes: t.versionWrites(v, also), Shared: t.sharingVersions(v, also),
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed
 		row.Cause, row.Code = v.failed.Reason, v.failed.Code

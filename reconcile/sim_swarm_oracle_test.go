@@ -57,6 +57,9 @@ func (d *daemon) watchSent(a ring.Action, want *ring.Service) {
 	if verdict, ok := d.disk.Verdicts[ring.VersionKey(id, a.Version)]; ok && !verdict.Good && !isGood {
 		d.violate("quarantine: send %s, whose version failed", a.Target())
 	}
+	if s != nil && s.spec.version == a.Version && s.Update == ring.UpdatePaused && !isGood && !a.Anew {
+		d.violate("%s paused, and is sent once more as it is: the swarm would keep the broken task of a slot", a.Target())
+	}
 	if s != nil && s.spec.version == a.Version && s.spec.settings == settingsSent(a) && s.spec.is == s.spec.sent && !s.stuck() {
 		d.violate("sent twice: %s has that spec, and its update is %q", a.Target(), s.Update)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -225,6 +226,9 @@ func (e *engine) serve(a ring.Action, name string) (ring.Done, error) {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseCreate, Permanent: true, Refusal: r, Err: r}
 	}
 	spec := swarmSpec{version: a.Version, template: string(a.Version), commit: a.Commit, settings: ring.ClusterSettings(a.Want, a.Of.Alone(a.Want) != ""), of: a.Of, want: a.Want, condemned: a.Condemned, good: a.Good}
+	if s != nil {
+		spec.template = s.madeAs(a)
+	}
 	spec.sent = fmt.Sprint(spec.version, spec.settings, spec.commit)
 	spec.is = spec.sent
 	if s != nil && s.Index != a.Index && s.spec.sent == spec.sent && s.spec.is == spec.is {
@@ -253,10 +257,28 @@ func (e *engine) serve(a ring.Action, name string) (ring.Done, error) {
 	return ring.Done{}, nil
 }
 
+// madeAs is what the tasks of an action are made from, as the runtime chooses it: a mark for each time
+// that they were to be made anew.
+func (s *swarmService) madeAs(a ring.Action) string {
+	is := func(template string) bool { return strings.TrimRight(template, "+") == string(a.Version) }
+	if a.Anew {
+		return s.spec.template + "+"
+	}
+	if s.spec.version == a.Version && is(s.spec.template) {
+		return s.spec.template
+	}
+	for _, x := range s.tasks {
+		if !x.leaves && is(x.template) {
+			return x.template
+		}
+	}
+	return string(a.Version)
+}
+
 // takeSpec puts a spec in force, whatever state the update is in.
 func (e *engine) takeSpec(s *swarmService, spec swarmSpec) {
 	prev := s.spec
-	s.deaf = prev.is == spec.is && e.now.Sub(s.stopped) < 2*time.Second
+	s.deaf = prev.is == spec.is && prev.template == spec.template && e.now.Sub(s.stopped) < 2*time.Second
 	s.prev, s.spec, s.u = &prev, spec, nil
 	s.Update, s.Says, s.Began = "", "", time.Time{}
 	for _, x := range s.tasks {

@@ -17,6 +17,9 @@ func (t *decider) judgeUpdate(v *service) {
 		t.watchTasks(v)
 		return
 	}
+	if v.isAskedAgain() {
+		return // what is seen is of the try before
+	}
 	row, ready := v.rollout, 0
 	for _, in := range v.instances {
 		if in.Version == v.want.Version && in.ready {
@@ -30,6 +33,13 @@ func (t *decider) judgeUpdate(v *service) {
 	late := t.stuckReason(v) != "" || t.heldUp(v) || t.stopsStill(v) != "" || t.noNodeSays(v) != ""
 	if late && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
 		row.Progress = t.now // the time until it is mended is not the version's
+	}
+	if row.Again != 0 { // the spec was sent again: it is another try from here
+		if row.Again, row.Progress = 0, t.now; v.failedTask() != nil {
+			row.Counted = append(slices.Clone(row.Counted), beforeMark+v.failedTask().ID)
+		}
+		t.setFact(row)
+		return
 	}
 	if f := v.failedTask(); f != nil && !slices.Contains(row.Counted, f.ID) {
 		row.Counted = append(slices.Clone(row.Counted), f.ID)
@@ -77,6 +87,16 @@ func (t *Pass) neverHealthy(v *service) string {
 	return ""
 }
 
+// beforeMark is of an instance that failed in the try before, among those counted.
+const beforeMark = "before "
+
+// isAskedAgain reports whether a person wants the version tried again that the cluster has, and
+// that was not sent since.
+func (v *service) isAskedAgain() bool {
+	s := v.sent
+	return v.rollout.Again != 0 && v.failed == nil && v.target == v.want && s != nil && s.Version == v.want.Version && s.Index == v.rollout.Again
+}
+
 // failedTask is the newest instance of the wanted version that failed; nil where none did, as far
 // as the cluster remembers.
 func (v *service) failedTask() *ring.FailedTask {
@@ -103,7 +123,7 @@ func (t *Pass) updateFailure(v *service) ring.Reason {
 	case s.Version != v.want.Version:
 	case s.Update == ring.UpdatePaused:
 		return ring.Reason{Code: ring.WhyInstanceNotReady, Says: cmp.Or(failedSays(s), s.Says, "the swarm paused its update")}
-	case s.Failed != nil && s.Failed.Rejected && s.Update == "" && v.good == nil: // of the first spec no update is paused
+	case s.Failed != nil && s.Failed.Rejected && s.Update == "" && v.good == nil && !slices.Contains(v.rollout.Counted, beforeMark+s.Failed.ID): // of the first spec no update is paused
 		return ring.Reason{Code: ring.WhyInstanceNotReady, Says: failedSays(s)}
 	}
 	return ring.Reason{}

@@ -28,6 +28,8 @@ func (t *Pass) sendReason(v *service) string {
 		return hand
 	case s == nil, s.Version != v.target.Version && !v.cutsShort():
 		return t.specSays(v)
+	case v.isAskedAgain():
+		return "a person has it tried again"
 	case s.Version == v.target.Version && s.Changed() && !t.isUpdating(v):
 		return "its spec was changed by hand"
 	}
@@ -155,6 +157,7 @@ func (t *decider) sendSpec(v *service, why string) bool {
 	if v.sent != nil {
 		a.Index = v.sent.Index
 	}
+	a.Anew = v.isAskedAgain() // an equal spec would leave the broken instances, and end what serves beside them
 	if v.isRestoring() {
 		a.Condemned = v.want.Version
 	}

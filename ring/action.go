@@ -86,6 +86,8 @@ type Action struct {
 	Condemned Version
 	// Good is the last good version, where DoServe brings another one.
 	Good Version
+	// Anew has DoServe make every instance anew, though the cluster has that spec.
+	Anew bool
 	// Secret says that a file to remove is a secret.
 	Secret bool
 	// Start says that a created instance is started at once.

@@ -163,6 +163,9 @@ type RolloutRow struct {
 	Promoted time.Time `json:"promoted,omitzero"`
 	// Sent reports whether a cluster was seen to have the spec of Version.
 	Sent bool `json:"sent,omitempty"`
+	// Again is the version index of a cluster's service as a person wanted its version tried again:
+	// what the cluster says of that index is of the try before. 0 is none.
+	Again uint64 `json:"again,omitempty"`
 	// Engine is Seen.Engine of the last look at the rollout under way.
 	Engine string `json:"engine,omitempty"`
 	Done   bool   `json:"done,omitempty"` // complete: steady since At

@@ -255,12 +255,36 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 		}
 		return ring.Done{Instance: made.ID, Told: made.Warnings}, nil
 	}
-	spec.TaskTemplate.ForceUpdate = was.Spec.TaskTemplate.ForceUpdate // another number has tasks made anew
+	if spec.TaskTemplate.ForceUpdate, err = s.madeAs(ctx, m, a, was); err != nil {
+		return ring.Done{}, err
+	}
 	sent, err := m.ServiceUpdate(ctx, was.ID, was.Version, spec, swarm.ServiceUpdateOptions{EncodedRegistryAuth: auth, RegistryAuthFrom: swarm.RegistryAuthFromSpec})
 	if err != nil {
 		return ring.Done{}, serveFault(a, cannot, err)
 	}
 	return ring.Done{Instance: was.ID, Told: sent.Warnings}, nil
+}
+
+// madeAs is the number in a spec that has every task made anew where it is another one: that of the
+// tasks of the version that run. A version that comes back finds its own ones so.
+func (s *Swarm) madeAs(ctx context.Context, m manager, a ring.Action, was *swarm.Service) (uint64, error) {
+	is := was.Spec.TaskTemplate.ForceUpdate
+	switch {
+	case a.Anew:
+		return is + 1, nil
+	case was.Spec.Labels[labelVersion] == string(a.Version):
+		return is, nil
+	}
+	all, err := m.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", was.ID), filters.Arg("desired-state", "running"))})
+	if err != nil {
+		return 0, swarmFault("cannot list tasks of service "+was.Spec.Name, err)
+	}
+	for i := range all {
+		if versionOfTask(&all[i]) == a.Version {
+			return all[i].Spec.ForceUpdate, nil
+		}
+	}
+	return is, nil
 }
 
 // service is the one of a name; nil for none. One that is not ours is a refusal.

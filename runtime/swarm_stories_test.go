@@ -552,6 +552,26 @@ func swarmStories() []swarmStory {
 			require.Equal(t, []ring.Version{bad.Version, ""}, []ring.Version{back.Condemned, back.Good})
 			require.False(t, back.Changed())
 		}, nil},
+		{"a version that failed is made anew and what serves stays", func(t *testing.T, r *swarmRig) {
+			a := r.action(nil)
+			r.must(t, a)
+			s, before := r.await(t, "whole", serving(a.Version, 2))
+			bad := r.action(broken)
+			r.must(t, onto(s, bad))
+			paused, was := r.await(t, "paused", func(s ring.ClusterService, _ []ring.Instance) bool { return s.Update == ring.UpdatePaused })
+			bad.Anew = true
+			r.must(t, onto(paused, bad))
+			again, _ := r.await(t, "tried again", func(s ring.ClusterService, in []ring.Instance) bool {
+				return s.Update == ring.UpdatePaused && s.Index != paused.Index && s.Says != paused.Says
+			})
+			require.False(t, again.Changed())
+			require.Subset(t, ids(was), ids(before))
+			r.must(t, onto(again, a))
+			_, after := r.await(t, "restored", func(s ring.ClusterService, in []ring.Instance) bool {
+				return s.Update == ring.UpdateCompleted && serving(a.Version, 2)(s, in)
+			})
+			require.Equal(t, ids(before), ids(after), "what serves was never touched")
+		}, nil},
 		{"a spec that paused is sent once more where that was looked at", func(t *testing.T, r *swarmRig) {
 			a := r.action(nil)
 			r.must(t, a)
