@@ -42,16 +42,20 @@ func TestACloneThatBorrowsObjectsIsRead(t *testing.T) {
 	sha := o.signed("one")
 	shared := filepath.Join(t.TempDir(), "shared")
 	o.git(o.work, "clone", "-q", "--shared", o.bare, shared)
-	r, err := OpenRepo(shared)
-	require.NoError(t, err)
-	head, err := r.Resolve("HEAD")
-	require.NoError(t, err)
-	require.Equal(t, sha, head)
-	c, err := r.Commit(head)
-	require.NoError(t, err)
-	b, err := fs.ReadFile(c.Tree, "apps/web/x")
-	require.NoError(t, err)
-	require.Equal(t, "x", string(b))
+	again := filepath.Join(t.TempDir(), "again")
+	o.git(o.work, "clone", "-q", "--shared", shared, again) // it borrows from what borrows itself
+	for _, clone := range []string{shared, again} {
+		r, err := OpenRepo(clone)
+		require.NoError(t, err)
+		head, err := r.Resolve("HEAD")
+		require.NoError(t, err)
+		require.Equal(t, sha, head)
+		c, err := r.Commit(head)
+		require.NoError(t, err)
+		b, err := fs.ReadFile(c.Tree, "apps/web/x")
+		require.NoError(t, err)
+		require.Equal(t, "x", string(b))
+	}
 }
 
 func TestARevisionIsWhatGitSaysItIs(t *testing.T) {

@@ -145,6 +145,11 @@ func TestASourceThatIsNotReachedIsStaleUntilItIs(t *testing.T) {
 			require.Equal(t, tt.stale, quiet.ExitCode() == 9)
 			if tt.stale {
 				require.Contains(t, stale.Reason, "the remote was last reached ")
+				silent := tt.reached
+				if silent.IsZero() {
+					silent = tt.awake
+				}
+				require.Equal(t, silent.Add(5*time.Minute), stale.Since, "it was fresh until then")
 			}
 		})
 	}

@@ -91,8 +91,10 @@ func TestAnImageInForceIsKeptWhileTheRegistryIsAway(t *testing.T) {
 		pruned  bool
 		waits   bool
 		written string
+		has     string // the platform of the image that is here
 	}{
 		{name: "its environment changed", written: "old"},
+		{name: "the one that is here is for another machine", a: ring.Action{Platform: "linux/arm64"}, written: "old", has: "linux/s390x", waits: true},
 		{name: "a refresh", written: "new", waits: true},
 		{name: "pull_policy always", a: ring.Action{PullPolicy: "always"}, written: "old", waits: true},
 		{name: "another platform", a: ring.Action{Platform: "linux/arm64"}, written: "old", waits: true},
@@ -102,11 +104,14 @@ func TestAnImageInForceIsKeptWhileTheRegistryIsAway(t *testing.T) {
 			f := newFake(Options{Host: "edge"})
 			f.AddRemote(enginetest.Image{Name: name, Digest: digest, Refuse: errors.New("dial tcp 192.0.2.1:443: i/o timeout")})
 			if !x.pruned {
-				f.AddImage(enginetest.Image{Name: name, Digest: digest})
+				f.AddImage(enginetest.Image{Name: name, Digest: digest, Platform: x.has})
 			}
 			a := x.a
 			a.Kind, a.App, a.Image, a.Version = ring.DoResolve, "web", name, "new"
 			a.Want = &ring.Service{Name: "web", Pin: ring.Pin{Image: pin}, Written: x.written}
+			if x.has != "" {
+				a.Want.Spec.Platform = a.Platform
+			}
 			done, err := f.Do(t.Context(), a)
 			if x.waits {
 				require.ErrorContains(t, err, "i/o timeout")

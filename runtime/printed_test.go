@@ -31,7 +31,7 @@ func TestWhatAFailedCheckPrintedIsToldWithoutSecrets(t *testing.T) {
 	require.Empty(t, got, "nothing failed")
 
 	f.FailCheck(in.ID, "1\n2\n3\nno \x1b[31mroute to "+token+"\n"+key+" is wrong\nbye\n")
-	own["up"] = strings.Repeat("x", ring.PrintedCap-4) + key[:4]
+	own["up"] = strings.Repeat("x", ring.PrintedCap-10) + "\nx" + key[:8] // cut off in a value
 	want := []string{"2", "3", "no route to <TOKEN>", "<KEY> is wrong", "bye"}
 	got, err = r.Printed(t.Context(), in.ID, a.Want)
 	require.NoError(t, err)
