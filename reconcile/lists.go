@@ -42,6 +42,7 @@ var (
 	olderRules = listOf([]rule{tieRule}, keptRules)
 	// clusterRules are for a service that a cluster schedules: it is sent specs, and judged.
 	clusterRules = []rule{
+		{name: "count what a hand changed", ask: (*Pass).changedSpec},
 		{name: "send another spec", ask: (*Pass).anotherSpec},
 		{name: "send again what stopped", ask: (*Pass).stoppedSpec},
 		clusterStoppedRules[0],

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -23,6 +25,9 @@ func (t *Pass) sendReason(v *service) string {
 	asked := t.settingsSay(v)
 	switch {
 	case hand != "" && onlyReports(v.app) && asked == "":
+		return ""
+	case hand != "" && t.now.Before(v.putBackAt()):
+		t.wakeBy(v.putBackAt())
 		return ""
 	case hand != "":
 		return hand
@@ -96,6 +101,36 @@ func handOnSpec(v *service) string {
 		return "its spec was changed by hand"
 	}
 	return ""
+}
+
+// changedSpec counts what a hand did to a service at rest, once for each change: who does so again
+// and again has it put back more rarely.
+func (t *Pass) changedSpec(v *service) outcome {
+	if handOnSpec(v) == "" || onlyReports(v.app) {
+		return outcome{}
+	}
+	index := uint64(0)
+	if v.sent != nil {
+		index = v.sent.Index
+	}
+	row, key := v.rollout, handMark+strconv.FormatUint(index, 10)
+	if slices.Contains(row.Counted, key) {
+		return outcome{}
+	}
+	if t.now.Sub(row.LastFailure) >= stableWindow {
+		row.Failures = 0
+	}
+	row.Counted = append(slices.DeleteFunc(slices.Clone(row.Counted), func(c string) bool { return strings.HasPrefix(c, handMark) }), key)
+	row.Failures, row.LastFailure = row.Failures+1, t.now
+	return noting(row)
+}
+
+// handMark is of a change by hand, among what was counted.
+const handMark = "hand "
+
+// putBackAt is when what a hand changed may be put back.
+func (v *service) putBackAt() time.Time {
+	return v.rollout.LastFailure.Add(backoffOf(string(v.id), v.rollout.Failures))
 }
 
 // stoppedSpec sends the last good spec once more, on the way back, and what was put back at rest,
