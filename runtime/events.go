@@ -69,13 +69,30 @@ func (d *Docker) listen(ctx context.Context, since time.Time) (time.Time, error)
 	if err != nil {
 		return since, err
 	}
-	// The engine's stream must end with this call, whatever ends it.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	opts := events.ListOptions{Filters: d.filter()}
 	if !since.IsZero() {
 		opts.Since = stamp(since)
 	}
+	return d.hear(ctx, e, opts, since, func() { d.hint("") }, func(m events.Message) {
+		if !d.about(m) {
+			return // of a Compose project that is not ours
+		}
+		d.deaths.hear(m)
+		if m.Action == events.ActionKill {
+			return // a signal changes nothing that a look sees; the end that follows does
+		}
+		if d.cache.unexpect(ownEvent{m.Actor.ID, m.Action}) {
+			return // the step that made it knows
+		}
+		d.hint(m.Actor.ID)
+	})
+}
+
+// hear reads one stream to its end: begun is told once it stands, and each of what it says.
+func (d *Docker) hear(ctx context.Context, e engine, opts events.ListOptions, since time.Time, begun func(), each func(events.Message)) (time.Time, error) {
+	// The engine's stream must end with this call, whatever ends it.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	last, began := since, d.opts.Now()
 	stream, errs := e.Events(ctx, opts)
 	settled := time.After(settle)
@@ -86,22 +103,12 @@ func (d *Docker) listen(ctx context.Context, since time.Time) (time.Time, error)
 			if began.After(last) {
 				last = began
 			}
-			d.hint("")
+			begun()
 		case m := <-stream:
 			if t := time.Unix(0, m.TimeNano); t.After(last) {
 				last = t
 			}
-			if !d.about(m) {
-				continue // of a Compose project that is not ours
-			}
-			d.deaths.hear(m)
-			if m.Action == events.ActionKill {
-				continue // a signal changes nothing that a look sees; the end that follows does
-			}
-			if d.cache.unexpect(ownEvent{m.Actor.ID, m.Action}) {
-				continue // the step that made it knows
-			}
-			d.hint(m.Actor.ID)
+			each(m)
 		case err := <-errs:
 			return last, lost(err)
 		}

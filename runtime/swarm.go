@@ -474,33 +474,32 @@ func (s *Swarm) serveOff(ctx context.Context, m manager, a ring.Action) (ring.Do
 func (s *Swarm) fileOff(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
 	ours := filters.NewArgs(filters.Arg("label", labelHost+"="+s.docker.opts.Host), filters.Arg("label", labelApp+"="+a.App))
 	var ids []string
+	named := func(id, name string) {
+		if name == a.Name {
+			ids = append(ids, id)
+		}
+	}
+	remove := m.ConfigRemove
 	if a.Secret {
+		remove = m.SecretRemove
 		list, err := m.SecretList(ctx, swarm.SecretListOptions{Filters: ours})
 		if err != nil {
 			return ring.Done{}, fault("cannot list secrets of the swarm", "", err)
 		}
-		for _, c := range list {
-			if c.Spec.Name == a.Name {
-				ids = append(ids, c.ID)
-			}
+		for i := range list {
+			named(list[i].ID, list[i].Spec.Name)
 		}
 	} else {
 		list, err := m.ConfigList(ctx, swarm.ConfigListOptions{Filters: ours})
 		if err != nil {
 			return ring.Done{}, fault("cannot list configs of the swarm", "", err)
 		}
-		for _, c := range list {
-			if c.Spec.Name == a.Name {
-				ids = append(ids, c.ID)
-			}
+		for i := range list {
+			named(list[i].ID, list[i].Spec.Name)
 		}
 	}
 	if len(ids) == 0 {
 		return ring.Done{Note: "already gone"}, nil
-	}
-	remove := m.ConfigRemove
-	if a.Secret {
-		remove = m.SecretRemove
 	}
 	err := remove(ctx, ids[0])
 	switch {

@@ -38,28 +38,10 @@ func (s *Swarm) listen(ctx context.Context, since time.Time) (time.Time, error) 
 	if err != nil {
 		return since, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	last, began := since, s.docker.opts.Now()
-	stream, errs := m.Events(ctx, events.ListOptions{Filters: heardOfSwarm()})
-	settled := time.After(settle)
-	for {
-		select {
-		case <-settled:
-			if began.After(last) {
-				last = began
-			}
-			s.docker.opts.Poke("")
-		case e := <-stream:
-			if t := time.Unix(0, e.TimeNano); t.After(last) {
-				last = t
-			}
-			if e.Type == events.ContainerEventType && e.Actor.Attributes[labelHost] != s.docker.opts.Host {
-				continue
-			}
-			s.docker.opts.Poke("")
-		case err := <-errs:
-			return last, lost(err)
+	poke := func() { s.docker.opts.Poke("") }
+	return s.docker.hear(ctx, m, events.ListOptions{Filters: heardOfSwarm()}, since, poke, func(e events.Message) {
+		if e.Type != events.ContainerEventType || e.Actor.Attributes[labelHost] == s.docker.opts.Host {
+			poke()
 		}
-	}
+	})
 }
