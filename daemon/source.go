@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -281,7 +282,8 @@ func (f *follower) here(v HostValues) manifest.Settings {
 	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
 	s.Traffic.Never = f.d.noFronts.said(time.Now())
 	s.Denied = f.d.judge.Denies
-	s.NoChown, s.Unplaced = !mayChown(), f.d.unplaced()
+	s.NoChown = !mayChown() || s.Swarm && os.Geteuid() != 0 // only root reads what it gave away
+	s.Unplaced = f.d.unplaced()
 	limited := f.d.ledger.limited(f.settings.Source)
 	if f.d.secrets != nil {
 		s.Secrets, s.SecretsPrint = openerFor{secretFiles: f.d.secrets, source: f.settings.Source, limited: limited, opened: &[]openedFile{}}, f.d.secrets.print(limited)

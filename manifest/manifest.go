@@ -58,7 +58,8 @@ type Settings struct {
 	// answers may change.
 	Secrets      Secrets
 	SecretsPrint string
-	// NoChown says that the daemon may not give a file to another user.
+	// NoChown says that the daemon may not give a file to another user, or, where the engine is a
+	// swarm, could not read it any more.
 	NoChown bool
 	// Unplaced says that files with values lie in memory, and that nothing places them there
 	// before the engine starts its containers.

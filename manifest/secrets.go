@@ -61,7 +61,11 @@ func (b *builderOf) object(k objectKind, service string, ref types.FileReference
 		b.hostFiles[service+" "+path.Clean(target)] = ring.Place{File: from.file, Line: from.line}
 		return []ring.Mount{{Kind: ring.MountBind, Source: path.Clean(o.File), Target: path.Clean(target), ReadOnly: true}}
 	}
-	h, f := b.objectContent(k, ref.Source, o, ref.Mode != nil && *ref.Mode&0o111 != 0, fileOwner(ref))
+	owner := fileOwner(ref)
+	if b.settings.Swarm && b.settings.NoChown { // a swarm is sent the bytes, which the daemon has to read
+		owner = nil
+	}
+	h, f := b.objectContent(k, ref.Source, o, ref.Mode != nil && *ref.Mode&0o111 != 0, owner)
 	if f != nil {
 		b.faults.put(f)
 		return nil

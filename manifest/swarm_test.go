@@ -127,3 +127,22 @@ configs: {c: {content: text}}
 		require.Equal(t, swarm, strings.Contains(strings.Join(plan.Apps[0].Notes, "\n"), "web: uid, mode 0400 of config c is not carried out"), "%v", plan.Apps[0].Notes)
 	}
 }
+
+// A daemon that is not root could not read a value that it gave to another user, so on a swarm it
+// gives none away.
+func TestOnASwarmADaemonThatIsNotRootKeepsValuesItsOwn(t *testing.T) {
+	files := map[string]string{"web/compose.yaml": `services: {web: {image: a, secrets: [{source: s, uid: "70", mode: 0400}]}}
+secrets: {s: {environment: PASS}}
+`}
+	for _, kept := range []bool{false, true} {
+		s := settings()
+		s.Swarm, s.NoChown = true, kept
+		s.Env = map[string]map[string][]byte{"web": {".env": []byte("PASS=x\n")}}
+		s.EnvKey = []byte("key")
+		plan, contents := Read(repo(files), s)
+		require.Len(t, plan.Apps, 1, "%v", plan.Refused)
+		at := serviceOf(t, plan.Apps[0], "web").Spec.Mounts[0]
+		require.Equal(t, kept, contents[at.Source].Files[0].As == nil)
+		require.Equal(t, kept, strings.Contains(strings.Join(plan.Apps[0].Notes, "\n"), "of secret s is not carried out"), "%v", plan.Apps[0].Notes)
+	}
+}
