@@ -77,8 +77,9 @@ func (t *decider) networksMissing(app *ring.App, s *ring.Service) bool {
 			continue
 		}
 		missing = true
+		made := n // one that is there is not copied
 		t.addStep(ring.Action{
-			Kind: ring.DoNetwork, App: app.Name, Service: s.Name, Commit: app.Commit, Network: n, NetworkName: name,
+			Kind: ring.DoNetwork, App: app.Name, Service: s.Name, Commit: app.Commit, Network: &made, NetworkName: name,
 			Reason: say("network %s is not there", name),
 		})
 	}

@@ -94,7 +94,7 @@ type Action struct {
 	Start bool
 	// Networks are the engine's names by the app's keys, for create and start.
 	Networks map[string]string
-	Network  Network
+	Network  *Network // to create; nil for every other step
 	// NetworkName is the engine's name of the network to create or remove.
 	NetworkName string
 	Image       string    // resolve: as written; pull: the pin

@@ -67,7 +67,7 @@ func TestPoolsRunOut(t *testing.T) {
 	var err error
 	for i := range 3 {
 		key := fmt.Sprintf("n%d", i)
-		_, err = f.Do(t.Context(), ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: ring.NetworkName(r.App, key), Network: ring.Network{Key: key}})
+		_, err = f.Do(t.Context(), ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: ring.NetworkName(r.App, key), Network: &ring.Network{Key: key}})
 	}
 	var e *ring.EngineError
 	require.ErrorAs(t, err, &e)
@@ -91,7 +91,7 @@ func TestOnlyASubnetThatTheCommitWroteIsAskedAnotherOf(t *testing.T) {
 			f := newFake(Options{Host: "edge-1", OwnerHost: func() bool { return true }})
 			f.Fail(once("NetworkCreate", 1, false, enginetest.Refuse(cerrdefs.ErrPermissionDenied, "Pool overlaps with other one on this address space")))
 			n := ring.Network{Key: "lan", Pools: x.pools}
-			a := ring.Action{Kind: ring.DoNetwork, App: "web", Network: n, NetworkName: ring.NetworkName("web", "lan")}
+			a := ring.Action{Kind: ring.DoNetwork, App: "web", Network: &n, NetworkName: ring.NetworkName("web", "lan")}
 			_, err := f.Do(t.Context(), a)
 			var e *ring.EngineError
 			require.ErrorAs(t, err, &e)
@@ -152,7 +152,7 @@ func faulted(t *testing.T, op string, nth int, after bool, lost error) {
 	})
 	for _, key := range []string{"a", "b"} {
 		a.Networks[key] = ring.NetworkName(r.App, key)
-		try(ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: a.Networks[key], Network: ring.Network{Key: key}})
+		try(ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: a.Networks[key], Network: &ring.Network{Key: key}})
 	}
 	try(a)
 	f.Fail(nil)

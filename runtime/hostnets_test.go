@@ -114,7 +114,7 @@ func TestWhatANetworkTakesIsAskedRightBeforeItIsMade(t *testing.T) {
 		f := newFake(Options{Host: "edge-1", OwnerHost: func() bool { return owner }})
 		f.nets = func(context.Context, engine) (hostNets, error) { return aHost(), nil }
 		app := withSubnets("192.168.1.0/24")
-		a := ring.Action{Kind: ring.DoNetwork, App: "web", Of: app, Network: app.Networks[0], NetworkName: "web_lan"}
+		a := ring.Action{Kind: ring.DoNetwork, App: "web", Of: app, Network: &app.Networks[0], NetworkName: "web_lan"}
 		_, err := f.Do(t.Context(), a)
 		if owner {
 			require.NoError(t, err)

@@ -58,7 +58,7 @@ func kitchen(t *testing.T, r *rig) {
 	nets := map[string]string{}
 	for _, n := range app.Networks {
 		nets[n.Key] = ring.NetworkName(r.App, n.Key)
-		r.Must(t, ring.Action{Kind: ring.DoNetwork, App: r.App, Network: n, NetworkName: nets[n.Key]})
+		r.Must(t, ring.Action{Kind: ring.DoNetwork, App: r.App, Network: &n, NetworkName: nets[n.Key]})
 	}
 	ids := map[string]string{}
 	made := map[string]container.InspectResponse{}

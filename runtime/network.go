@@ -27,12 +27,12 @@ func (d *Docker) makeNetwork(ctx context.Context, e engine, a ring.Action) (ring
 			fmt.Sprintf("network %s is external and not on this host", a.NetworkName),
 			"docker network create "+a.NetworkName+", or take external out, and gitring makes it")
 	}
-	err := d.allow(a, networkRequest(d.opts.Host, a.App, a.Network, a.NetworkName))
+	err := d.allow(a, networkRequest(d.opts.Host, a.App, *a.Network, a.NetworkName))
 	if err == nil {
 		err = d.takesNothing(ctx, e, a)
 	}
 	if err == nil {
-		_, err = e.NetworkCreate(ctx, a.NetworkName, networkPayload(d.opts.Host, a.App, a.Network))
+		_, err = e.NetworkCreate(ctx, a.NetworkName, networkPayload(d.opts.Host, a.App, *a.Network))
 		if err == nil {
 			return ring.Done{}, nil
 		}
@@ -58,7 +58,7 @@ func (d *Docker) takesNothing(ctx context.Context, e engine, a ring.Action) erro
 		return err
 	}
 	nets.servers = nil
-	if !nets.clashes(newSubnets(a.App, a.Network, a.NetworkName, nil)) {
+	if !nets.clashes(newSubnets(a.App, *a.Network, a.NetworkName, nil)) {
 		return nil // so nobody has to be asked which bridges are the engine's
 	}
 	here, err := e.NetworkList(ctx, network.ListOptions{})
@@ -66,7 +66,7 @@ func (d *Docker) takesNothing(ctx context.Context, e engine, a ring.Action) erro
 		return fault("cannot list networks", ring.CauseNetwork, err)
 	}
 	nets = nets.withoutBridges(here)
-	for _, subnet := range newSubnets(a.App, a.Network, a.NetworkName, here) {
+	for _, subnet := range newSubnets(a.App, *a.Network, a.NetworkName, here) {
 		if takes, _ := nets.clash(subnet); takes != "" {
 			f := refused(a, ring.CauseNetwork, ring.PolicyDenied, fmt.Sprintf("networks.%s.ipam.config %s: takes %s", a.Network.Key, subnet, takes), insteadOfSubnet)
 			f.Permanent = false // the host may let go of it

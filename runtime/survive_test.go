@@ -547,7 +547,7 @@ func survives(t *testing.T, r *rig) {
 func (r *rig) twofold(t *testing.T, a *ring.Action, key string) [2]string {
 	six := fmt.Sprintf("fd00:%x:%x::/64", rand.IntN(1<<16), rand.IntN(1<<16))
 	n := ring.Network{Key: key, IPv6: true, Pools: []ring.Pool{{Subnet: enginetest.Subnet()}, {Subnet: six}}}
-	r.Must(t, ring.Action{Kind: ring.DoNetwork, App: r.App, Network: n, NetworkName: ring.NetworkName(r.App, key)})
+	r.Must(t, ring.Action{Kind: ring.DoNetwork, App: r.App, Network: &n, NetworkName: ring.NetworkName(r.App, key)})
 	a.Of.Networks = append(a.Of.Networks, n)
 	a.Networks[key] = ring.NetworkName(r.App, key)
 	return [2]string{addressIn(n.Pools[0]), addressIn(n.Pools[1])}

@@ -541,7 +541,7 @@ func (s *Swarm) makeNetwork(ctx context.Context, m manager, a ring.Action) (ring
 	case there:
 		return s.docker.usable(a, n)
 	}
-	o := swarmNetwork(s.docker.opts.Host, a.App, a.Network)
+	o := swarmNetwork(s.docker.opts.Host, a.App, *a.Network)
 	if err := s.docker.allow(a, Request{Key: "network " + a.Network.Key, Body: NetworkRequest{Name: a.NetworkName, Options: o}}); err != nil {
 		return ring.Done{}, err
 	}

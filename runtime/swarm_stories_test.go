@@ -705,7 +705,7 @@ func swarmStories() []swarmStory {
 		}, nil},
 		{"a network is made over all nodes and once and removed when free", func(t *testing.T, r *swarmRig) {
 			n := ring.Network{Key: "default"}
-			make := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: r.app + "_default"}
+			make := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: &n, NetworkName: r.app + "_default"}
 			require.Empty(t, r.must(t, make).Note)
 			require.Equal(t, "already present", r.must(t, make).Note)
 			a := r.action(func(a *ring.Action, s *ring.Service) {
@@ -732,7 +732,7 @@ func swarmStories() []swarmStory {
 		{"a network of one node is none of the swarm", func(t *testing.T, r *swarmRig) {
 			_, err := r.c.NetworkCreate(t.Context(), r.app+"_default", network.CreateOptions{Driver: "bridge"})
 			require.NoError(t, err)
-			r.refused(t, ring.Action{Kind: ring.DoNetwork, App: r.app, Network: ring.Network{Key: "default"}, NetworkName: r.app + "_default"}, ring.Conflict)
+			r.refused(t, ring.Action{Kind: ring.DoNetwork, App: r.app, Network: &ring.Network{Key: "default"}, NetworkName: r.app + "_default"}, ring.Conflict)
 		}, nil},
 		{"a volume is made on the node of its task", func(t *testing.T, r *swarmRig) {
 			a := r.action(func(a *ring.Action, s *ring.Service) {

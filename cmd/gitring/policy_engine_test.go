@@ -121,7 +121,7 @@ func tryEscape(t *testing.T, o runtime.Options, app ring.App, image string) erro
 	s.Version = ring.VersionOf(&app, s, s.Pin)
 	a := ring.Action{Source: "prod", App: app.Name, Service: s.Name, Slot: 1, Version: s.Version, Commit: app.Commit, Of: &app, Want: s, Networks: map[string]string{}, Start: true}
 	for _, n := range app.Networks {
-		a.Kind, a.Network, a.NetworkName = ring.DoNetwork, n, n.EngineName(app.Name)
+		a.Kind, a.Network, a.NetworkName = ring.DoNetwork, &n, n.EngineName(app.Name)
 		a.Networks[n.Key] = a.NetworkName
 		if _, err := d.Do(t.Context(), a); err != nil {
 			return err

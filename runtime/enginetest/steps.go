@@ -130,7 +130,7 @@ func (r *Rig) AddNetwork(t *testing.T, a *ring.Action, key string, aliases ...st
 	t.Helper()
 	n := ring.Network{Key: key, Pools: []ring.Pool{{Subnet: Subnet()}}}
 	name := ring.NetworkName(r.App, key)
-	made := ring.Action{Kind: ring.DoNetwork, App: r.App, Network: n, NetworkName: name}
+	made := ring.Action{Kind: ring.DoNetwork, App: r.App, Network: &n, NetworkName: name}
 	r.Must(t, made)
 	a.Of.Networks = append(a.Of.Networks, n)
 	a.Networks[key] = name

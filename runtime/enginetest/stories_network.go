@@ -14,7 +14,7 @@ import (
 )
 
 func externalNetwork(t *testing.T, r *Rig) {
-	a := ring.Action{Kind: ring.DoNetwork, App: r.App, Network: ring.Network{Key: "ext", External: r.App + "-theirs"}, NetworkName: r.App + "-theirs"}
+	a := ring.Action{Kind: ring.DoNetwork, App: r.App, Network: &ring.Network{Key: "ext", External: r.App + "-theirs"}, NetworkName: r.App + "-theirs"}
 	e := r.MustFail(t, a)
 	require.Equal(t, ring.BadValue, refusalOf(t, e).Code)
 	require.Contains(t, refusalOf(t, e).Hint, "docker network create "+a.NetworkName)
@@ -100,7 +100,7 @@ func foreignNetworks(t *testing.T, r *Rig) {
 	n, ok := r.FindNetwork(t, "bridge")
 	require.True(t, ok)
 	require.Empty(t, n.App)
-	used := ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: "bridge", Network: ring.Network{Key: "x"}}
+	used := ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: "bridge", Network: &ring.Network{Key: "x"}}
 	require.Contains(t, r.Must(t, used).Note, "used")
 
 	a := r.CreateAction(nil)
