@@ -31,6 +31,7 @@ type Config struct {
 	Engine        EngineConfig      `yaml:"engine"`
 	Listen        Listen            `yaml:"listen"`
 	API           APIConfig         `yaml:"api"`
+	Report        *ReportConfig     `yaml:"report"` // nil is none
 	Poll          string            `yaml:"poll"`
 	// RequireConfinement ends serve where the kernel cannot confine the process that
 	// fetches whole.

@@ -11,6 +11,8 @@
 //	secrets        what opens encrypted files
 //	socket         the one key that a client needs
 //	listen_api     the listener for people and programs
+//	report         the hub that is told of this host
+//	hub            and the configuration of a hub
 //
 // A source:
 //

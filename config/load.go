@@ -88,37 +88,42 @@ func Parse(path string, body []byte, env func(string) string) (*Config, error) {
 	return c, nil
 }
 
-func (c *Config) decode(body []byte) Mistakes {
+func (c *Config) decode(body []byte) (wrong Mistakes) {
+	c.lines, wrong = decodeInto(c, c.File, body, "begin with \"host:\" and \"sources:\"; see docs/reference/configuration.md")
+	if len(wrong) == 0 {
+		c.print = PrintOf(body)
+	}
+	return wrong
+}
+
+// decodeInto reads a file of one document into a configuration; hint is how one begins.
+func decodeInto(into any, file string, body []byte, hint string) (lines, Mistakes) {
 	dec := yaml.NewDecoder(bytes.NewReader(body))
 	dec.KnownFields(true)
-	err := dec.Decode(c)
+	err := dec.Decode(into)
 	if errors.Is(err, io.EOF) {
-		return Mistakes{{
-			File: c.File, Line: 1, Says: "the configuration is empty",
-			Hint: "begin with \"host:\" and \"sources:\"; see docs/reference/configuration.md",
-		}}
+		return nil, Mistakes{{File: file, Line: 1, Says: "the configuration is empty", Hint: hint}}
 	}
 	if err != nil {
-		return fromYAML(c.File, err)
+		return nil, fromYAML(file, err)
 	}
 	var rest yaml.Node
 	switch err := dec.Decode(&rest); {
 	case err == nil:
-		return Mistakes{{
-			File: c.File, Line: rest.Line, Says: "a second document begins here",
+		return nil, Mistakes{{
+			File: file, Line: rest.Line, Says: "a second document begins here",
 			Hint: "the configuration is one document: take the line --- out",
 		}}
 	case !errors.Is(err, io.EOF):
-		return fromYAML(c.File, err)
+		return nil, fromYAML(file, err)
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(body, &root); err != nil {
-		return fromYAML(c.File, err)
+		return nil, fromYAML(file, err)
 	}
-	c.lines = lines{}
-	c.lines.walk("", &root)
-	c.print = PrintOf(body)
-	return nil
+	at := lines{}
+	at.walk("", &root)
+	return at, nil
 }
 
 // Print is PrintOf what was read.
@@ -310,6 +315,9 @@ var configTypes = []any{
 	ListenAPI{},
 	ListenTLS{},
 	APIConfig{},
+	ReportConfig{},
+	Hub{},
+	HubListen{},
 	SourceConfig{},
 	AppConfig{},
 	AuthConfig{},

@@ -112,6 +112,9 @@ func (d *Daemon) status(context.Context) (ring.Status, error) {
 	if d.tokens != nil {
 		st.API = d.tokens.Trouble()
 	}
+	if d.reporter != nil {
+		st.Hub = d.reporter.Trouble()
+	}
 	if kept := d.kept.Load(); kept != nil {
 		st.Config = *kept
 	}

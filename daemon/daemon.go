@@ -23,6 +23,7 @@ import (
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/proxy"
 	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/report"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
 	"github.com/gitring/gitring/store"
@@ -53,11 +54,13 @@ type Daemon struct {
 	words        *notify.Words // what other hosts say of commits
 	// receivers are told what the journal says.
 	receivers *notify.Receivers
-	forges    map[string]notify.Forge // by source
-	loop      *reconcile.Loop
-	spare     *gitsync.Spare
-	sources   []*follower
-	doors     []door
+	// reporter tells a hub; nil where the configuration names none.
+	reporter *report.Reporter
+	forges   map[string]notify.Forge // by source
+	loop     *reconcile.Loop
+	spare    *gitsync.Spare
+	sources  []*follower
+	doors    []door
 	// kept is why the configuration as it lies on disk is not in force; nil when it is,
 	// as far as anybody asked.
 	kept atomic.Pointer[string]
@@ -139,6 +142,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *Daemon, 
 	}
 	d.wireLoop()
 	d.wirePulls()
+	d.wireReport()
 	return d, d.openDoors()
 }
 
@@ -386,6 +390,9 @@ func (d *Daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.spare.Run, d.watchConfig, d.watchVersion, d.fronts.Run, d.watchTrial}
 	acting := []func(context.Context) error{d.sender.Run, d.words.Run, d.receivers.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.watchKeys, d.upgradeFronts, d.secrets.asked().serve}
+	if d.reporter != nil {
+		acting = append(acting, d.reporter.Run)
+	}
 	for _, f := range d.sources {
 		acting = append(acting, f.run)
 		if f.pulls != nil {

@@ -34,6 +34,7 @@
 //	pulls_public   what of it everybody may read
 //	mirrors        sources that tell two repositories of one commit
 //	notify         chats, web hooks and the outbox
+//	report         and the hub
 //
 // What is asked of it:
 //

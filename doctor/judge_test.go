@@ -183,6 +183,7 @@ func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 		{"webhooks open to the world", func(s *Seen) { s.Doors.Hooks, s.Doors.Wide = "0.0.0.0:9480", true }, "doors: webhooks", Warn, "0.0.0.0:9480"},
 		{"somebody in the group docker", func(s *Seen) { s.People.Groups["docker"] = []string{"gitring", "eve"} }, "people: docker", Warn, "eve may do anything"},
 		{"another program at our containers", func(s *Seen) { service(s).Conditions = []ring.Condition{{Type: ring.ConditionContested}} }, "apps: contested", Fail, "web/api"},
+		{"a hub that takes no report", func(s *Seen) { s.Status.Hub = "the hub has taken no report: the hub answered 507" }, "apps: messages", Warn, "answered 507"},
 		{"messages that nobody takes", func(s *Seen) { s.Status.Receivers = []ring.ReceiverStatus{{Name: "team", Waiting: 1, Dead: 1}} }, "apps: messages", Warn, "team (2 messages)"},
 		{"a port that somebody has", func(s *Seen) { service(s).Code = ring.WhyHostNotReady }, "apps: host", Fail, "web/api"},
 		{"an engine that does not tell what else runs", func(s *Seen) { s.Beside = Beside{Asked: away} }, "apps: beside ours", Skip, "no answer"},

@@ -147,6 +147,9 @@ func owesCheck(c Check, st *ring.Status) Check {
 	for _, r := range st.Receivers {
 		those = append(those, r.Name+" ("+strconv.Itoa(r.Waiting+r.Dead)+" "+wording.Plural(r.Waiting+r.Dead, "message")+")")
 	}
+	if st.Hub != "" {
+		return c.is(Warn, "report in the configuration, and docs/how-to/a-hub.md", "%s", st.Hub)
+	}
 	if len(those) > 0 {
 		return c.is(Warn, "gitring outbox list says why each was not taken", "not told: %s", strings.Join(those, ", "))
 	}

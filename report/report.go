@@ -58,10 +58,12 @@ type Reporter struct {
 	transport http.RoundTripper
 
 	// Of the goroutine of Run.
-	cursor *ring.Cursor // that the hub named last; nil before it named one
-	tag    string       // of the status that it took last
-	failed int          // in a row
-	told   string       // in the log
+	cursor  *ring.Cursor // that the hub named last; nil before it named one
+	tag     string       // of the status that it took last
+	failed  int          // in a row
+	astray  int          // how often the hub named another line, and lastly when
+	strayed time.Time
+	told    string // in the log
 
 	mu    sync.Mutex // guards what follows
 	taken time.Time  // when a report was taken last; at first, when there could have been one
@@ -100,6 +102,15 @@ func (r *Reporter) Run(ctx context.Context) error {
 		}
 		r.note(err)
 		switch {
+		case errors.Is(err, errElsewhere):
+			r.failed = 0
+			if now := r.Now(); now.Sub(r.strayed) > time.Hour {
+				r.astray, r.strayed = 0, now
+			}
+			r.astray++
+			if !sleep(ctx, again(r.astray)) {
+				return nil
+			}
 		case err != nil:
 			r.failed++
 			if !sleep(ctx, again(r.failed)) {

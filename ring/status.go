@@ -34,6 +34,9 @@ type Status struct {
 	// API is what is wrong with the tokens of listen.api; "" where nothing is, and where
 	// nothing listens.
 	API string `json:"api,omitempty"`
+	// Hub is since when the hub took no report, and why; "" where it takes them, and where no report
+	// is configured.
+	Hub string `json:"hub,omitempty"`
 	// ConfigDiffers reports whether its file says something else by now, besides the policy,
 	// which is read again by itself.
 	ConfigDiffers bool `json:"config_differs,omitempty"`

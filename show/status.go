@@ -57,6 +57,9 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 	if st.Config != "" {
 		s.Line(0, " ", screen.Painted("configuration:", screen.Red), screen.Text("not read anew: "+st.Config))
 	}
+	if st.Hub != "" {
+		s.Line(0, " ", screen.Painted("hub:", screen.Yellow), screen.Text(st.Hub))
+	}
 	if st.Backup != "" {
 		s.Line(0, " ", screen.Painted("backup:", screen.Yellow), screen.Text(st.Backup))
 	}

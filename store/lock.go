@@ -36,6 +36,18 @@ func Lock(dir, engineURL, host string) (release func(), err error) {
 	}, nil
 }
 
+// LockFolder makes this process the only gitring of a state directory that no engine is of.
+func LockFolder(dir string) (release func(), err error) {
+	if err := stateDir(dir); err != nil {
+		return nil, err
+	}
+	f, err := lockFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil // ends the flock
+}
+
 func lockFile(dir string) (*os.File, error) {
 	name := filepath.Join(dir, "lock")
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)

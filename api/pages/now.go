@@ -281,6 +281,7 @@ func troubles(st *ring.Status) []trouble {
 		out[len(out)-1].Link = "/doctor"
 	}
 	add(toneWait, "backup", st.Backup)
+	add(toneWait, "hub", st.Hub)
 	for _, r := range st.Receivers {
 		says := fmt.Sprintf("is not told: %d waiting", r.Waiting)
 		if r.Dead > 0 {

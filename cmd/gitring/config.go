@@ -10,6 +10,7 @@ import (
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/report"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
@@ -17,7 +18,7 @@ import (
 func configCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Check the daemon's configuration",
+		Short: "Check the configuration of a daemon, or of a hub",
 		Args:  knownVerb,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -38,6 +39,9 @@ func configCheckCmd(g *globals) *cobra.Command {
 			file := g.configPath()
 			if len(given) == 1 {
 				file = given[0]
+			}
+			if config.IsHub(file) {
+				return g.hubCheck(file)
 			}
 			cfg, err := config.Load(file)
 			if err != nil {
@@ -61,6 +65,11 @@ func (g *globals) configCheck(file string, cfg *config.Config) error {
 	out := checkedConfig{File: file, Host: cfg.Host, Cluster: cfg.Engine.Cluster, Profile: string(cfg.Rules.Profile), Sources: []string{}}
 	if cfg.Engine.Swarm() {
 		if _, err := daemon.ClusterKey(cfg); err != nil {
+			return err
+		}
+	}
+	if cfg.Report != nil {
+		if _, err := report.ReadToken(cfg.Report.TokenFile); err != nil {
 			return err
 		}
 	}

@@ -129,7 +129,7 @@ func rootCmd(g *globals) *cobra.Command {
 	)
 	root.AddCommand(undoCmd(g), pauseCmd(g), resumeCmd(g), restartCmd(g), configCmd(g), metricsCmd(g), backupCmd(g), restoreCmd(g), upgradeCmd(g), rehearseCmd(g), doctorCmd(g), fleetCmd(g), uiCmd(g))
 	root.AddCommand(fetchCmd(g), workerCmd(g), manCmd(g), dialStdioCmd(g))
-	root.AddCommand(tokenCmd(g), secretCmd(g), proveCmd(g))
+	root.AddCommand(hubCmd(g), tokenCmd(g), secretCmd(g), proveCmd(g))
 	arrange(root)
 	g.complete(root)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))

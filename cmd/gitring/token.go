@@ -25,8 +25,8 @@ func tokenCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke tokens for listen.api",
-		Long: "token edits the file that api.tokens of the configuration names. It needs no daemon,\n" +
-			"which reads the file again when it changed. A token itself is in no file.",
+		Long: "token edits the file that api.tokens of the configuration names, which may be a hub's.\n" +
+			"It needs no daemon, which reads the file again when it changed. A token itself is in\nno file.",
 		Args: knownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -88,7 +88,7 @@ func tokenNewCmd(g *globals) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&scope, "scope", "", "what it may do (required): "+strings.Join(api.ScopeNames, ", ")+", between commas")
+	cmd.Flags().StringVar(&scope, "scope", "", "what it may do (required): "+strings.Join(api.ScopeNames, ", ")+", between commas; on a hub report:<host>, alone")
 	cmd.Flags().StringVar(&apps, "apps", "", "the apps it may see, such as web,db-*; all where left out")
 	cmd.Flags().StringVar(&lasts, "for", "90d", "how long it lives: 90d at most, or never")
 	cmd.Flags().BoolVar(&add, "add", false, "append the line to the file")
@@ -123,7 +123,7 @@ func tokenListCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tokens, and what they may do", Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			c, lines, err := g.tokenLines()
+			at, lines, err := g.tokenLines()
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func tokenListCmd(g *globals) *cobra.Command {
 				return g.encode(all)
 			}
 			if len(all) == 0 {
-				g.notice("there are no tokens in %s", c.API.Tokens)
+				g.notice("there are no tokens in %s", at.file)
 				return nil
 			}
 			s := g.screen()
@@ -193,30 +193,48 @@ func isComment(line string) bool {
 
 // tokenLines are those of the file that the configuration names; none where it is not
 // there yet.
-func (g *globals) tokenLines() (c *config.Config, lines []string, err error) {
-	if c, err = config.Read(g.configPath()); err != nil {
-		return nil, nil, err
+func (g *globals) tokenLines() (at tokensAt, lines []string, err error) {
+	if at, err = g.tokensAt(); err != nil {
+		return at, nil, err
 	}
-	if c.API.Tokens == "" {
-		return nil, nil, &exit.Failure{Code: exit.NotFound, Says: "api.tokens is not in " + c.File, Hint: "api: {tokens: /etc/gitring/tokens}"}
+	if at.file == "" {
+		return at, nil, &exit.Failure{Code: exit.NotFound, Says: "api.tokens is not in " + g.configPath(), Hint: "api: {tokens: /etc/gitring/tokens}"}
 	}
-	body, err := config.ReadLimited(c.API.Tokens)
+	body, err := config.ReadLimited(at.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("cannot read the tokens: %w", err)
+		return at, nil, fmt.Errorf("cannot read the tokens: %w", err)
 	}
 	for line := range strings.Lines(string(body)) {
 		lines = append(lines, strings.TrimRight(line, "\r\n"))
 	}
-	return c, lines, nil
+	return at, lines, nil
+}
+
+// tokensAt is where the tokens of a daemon or of a hub are, and its state's folder.
+type tokensAt struct{ file, state string }
+
+func (g *globals) tokensAt() (tokensAt, error) {
+	if config.IsHub(g.configPath()) {
+		h, err := config.LoadHub(g.configPath())
+		if err != nil {
+			return tokensAt{}, err
+		}
+		return tokensAt{h.API.Tokens, h.State}, nil
+	}
+	c, err := config.Read(g.configPath())
+	if err != nil {
+		return tokensAt{}, err
+	}
+	return tokensAt{c.API.Tokens, c.State}, nil
 }
 
 // editTokens replaces the file whole. Who may read it stays as it is.
 func (g *globals) editTokens(edit func(lines []string) ([]string, error)) error {
-	c, lines, err := g.tokenLines()
+	at, lines, err := g.tokenLines()
 	if err != nil {
 		return err
 	}
-	path := c.API.Tokens
+	path := at.file
 	if lines, err = edit(lines); err != nil {
 		return err
 	}
@@ -231,7 +249,7 @@ func (g *globals) editTokens(edit func(lines []string) ([]string, error)) error 
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // gone where all went well
 	_, err = f.WriteString(strings.Join(append(lines, ""), "\n"))
-	err = errors.Join(err, f.Chmod(mode), keepOwner(f, path, c.State), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(mode), keepOwner(f, path, at.state), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
