@@ -123,6 +123,9 @@ func (h *Handler) menuAt(nav string) (out []menuEntry) {
 	if h.Under != "" {
 		out = append(out, menuEntry{Path: hostsPath, Word: "Hosts", Here: nav == hostsPath})
 	}
+	if h.Under == hostsPath { // it is of no host
+		return out
+	}
 	for _, e := range menu {
 		if !h.has(strings.TrimPrefix(e.Path, "/")) {
 			continue

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ import (
 
 // hubConns is how many connections a hub has at once: each host may keep one.
 const hubConns = 512
+
+// gcPercent is by how much the memory of a hub may grow before it is swept.
+const gcPercent = 25
 
 func hubCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
@@ -56,6 +60,8 @@ func (g *globals) hub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// What hosts tell is garbage as soon as it is on disk, and what stays is small.
+	debug.SetGCPercent(gcPercent)
 	log := newLog(g)
 	release, err := store.LockFolder(cfg.State)
 	if err != nil {
