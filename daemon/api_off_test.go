@@ -65,3 +65,35 @@ func TestAnAPIThatIsOffCostsNothing(t *testing.T) {
 	require.Zero(t, none)
 	require.Equal(t, doors-1, fewer)
 }
+
+// Without report there is no reporter, and no goroutine of one. With it there is, so the test can see it.
+func TestAReportThatIsOffCostsNothing(t *testing.T) {
+	const reporter = "github.com/gitring/gitring/report.(*Reporter)"
+	with := func(on bool) int {
+		cfg := lonely(t, "")
+		if on {
+			token := filepath.Join(filepath.Dir(cfg.State), "hub-token")
+			require.NoError(t, os.WriteFile(token, []byte("grt_abcdefgh_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"), 0o600))
+			cfg.Report = &config.ReportConfig{URL: "http://127.0.0.1:1", TokenFile: token}
+		}
+		d, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- d.run(ctx) }()
+		defer func() {
+			cancel()
+			<-ended
+			d.Close()
+		}()
+		client := api.NewClient(cfg.Listen.Socket)
+		require.Eventually(t, func() bool {
+			st, err := client.Status(t.Context())
+			return err == nil && st.Hub == "" && (!on || goroutinesOf(reporter) > 0)
+		}, time.Minute, 10*time.Millisecond)
+		require.Equal(t, on, d.reporter != nil)
+		return goroutinesOf(reporter)
+	}
+	require.NotZero(t, with(true), "the test sees what it looks for; a hub that is away delays no start")
+	require.Zero(t, with(false))
+}

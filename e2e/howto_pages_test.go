@@ -31,6 +31,7 @@ var notFollowed = map[string]string{
 
 // howtos are the pages that are followed.
 var howtos = map[string]howto{
+	"a-hub.md":                       aHub(),
 	"adopt-and-leave.md":             adoptAndLeave(),
 	"alerts.md":                      alertsPage(),
 	"back-up-and-restore.md":         backUpAndRestore(),
@@ -398,6 +399,42 @@ func dashboardPage() howto {
 		},
 	}
 }
+
+// --- a-hub.md --------------------------------------------------------------------------
+
+func aHub() howto {
+	var u *hubProcess
+	var host, reader string
+	return howto{
+		begin: func(d *desk) {
+			d.serving()
+			u = newHub(d.t)
+			d.says("/etc/gitring/hub.yaml", u.config())
+		},
+		steps: []step{
+			{line: "sudo gitring token new edge-1 --scope report:edge-1 --add --config /etc/gitring/hub.yaml", after: func(_ *desk, out string) {
+				host = aTokenText.FindString(out)
+			}},
+			{line: "sudo gitring token new alice --scope read --add --config /etc/gitring/hub.yaml", after: func(_ *desk, out string) { reader = aTokenText.FindString(out) }},
+			{line: "sudo cp deploy-examples/systemd/gitring-hub.service /etc/systemd/system/", why: "there is no systemd in a test"},
+			{line: "sudo systemctl enable --now gitring-hub", instead: func(*desk) { u.begin() }},
+			{line: "sudo gitring config check", before: func(d *desk) {
+				d.config["report"] = obj{"url": "http://" + u.address, "token_file": d.secret("hub-token", host+"\n")}
+				d.writeConfig()
+			}},
+			{line: "sudo systemctl reload gitring", instead: func(d *desk) {
+				require.NoError(d.t, d.daemon.Process.Signal(syscall.SIGHUP))
+				d.until("the hub shows the host", func() bool {
+					code, page := u.get("/hosts", reader)
+					return code == 200 && strings.Contains(page, `id="host-`+d.name+`"`) && strings.Contains(page, "Synced")
+				})
+			}},
+		},
+	}
+}
+
+// aTokenText is a token as the command line prints it.
+var aTokenText = regexp.MustCompile(`grt_[a-z2-7]{8}_[A-Za-z0-9_-]{43}`)
 
 // --- search-logs.md ------------------------------------------------------------------
 

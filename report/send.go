@@ -55,7 +55,7 @@ func ReadToken(file string) (string, error) {
 	}
 	text := strings.TrimSpace(string(raw))
 	if !aToken.MatchString(text) {
-		return "", fmt.Errorf("cannot use report.token_file: %s holds no token such as gitring token new makes on the hub", file)
+		return "", fmt.Errorf("cannot use report.token_file: %s holds no token; gitring token new <host> --scope report:<host> makes one on the hub", file)
 	}
 	return text, nil
 }

@@ -36,7 +36,7 @@ var asking = map[string]string{
 	"token new": "", "token list": "", "token revoke": "",
 	"secret keys": "", "secret encrypt": "", "secret check": "", "secret place": "",
 
-	"backup": "", "restore": "", "upgrade": "", "rehearse": "", "doctor": "", "serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "images update": "", "version": "", "completion": "", "config check": "", "policy suggest": "", "policy check": "", "policy explain": "", "policy test": "",
+	"backup": "", "restore": "", "upgrade": "", "rehearse": "", "doctor": "", "serve": "", "hub": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "images update": "", "version": "", "completion": "", "config check": "", "policy suggest": "", "policy check": "", "policy explain": "", "policy test": "",
 }
 
 // TestEveryCommandSaysByItsCodeThatNobodyAnswered_Lesson33: 3 when there is no daemon, 1

@@ -66,7 +66,7 @@ var examples = map[string]string{
 	"fleet hold":      "fleet hold web --on 'edge-*' --for 30m --reason 'a new uplink'",
 	"fleet release":   "fleet release web --on '*' --reason 'done'",
 	"hub":             "hub --config /etc/gitring/hub.yaml",
-	"token new":       "token new ci --scope read --for 30d --add\ntoken new edge-1 --scope report:edge-1 --add --config /etc/gitring/hub.yaml",
+	"token new":       "token new ci --scope read --for 30d --add\ntoken new edge-1 --scope report:edge-1 --add --config hub.yaml",
 	"token list":      "token list",
 	"token revoke":    "token revoke k4bq2rxa",
 	"secret keys":     "secret keys --create\nsecret keys --ssh-file /etc/ssh/ssh_host_ed25519_key",

@@ -108,7 +108,7 @@ func fullStatus() ring.Status {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 500, time.UTC)
 	refusal := &ring.Refusal{Code: ring.UnknownKey, Commit: sha, App: "web", File: "web/compose.yaml", Line: 3, Says: "no", Hint: "yes"}
 	return ring.Status{
-		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full", Config: "config.yaml:4: no", Backup: "old", Doctor: "2 checks fail", ConfigDiffers: true, API: "tokens: line 2", Policy: "sha256:" + strings.Repeat("0a", 32),
+		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full", Config: "config.yaml:4: no", Backup: "old", Hub: "took none", Doctor: "2 checks fail", ConfigDiffers: true, API: "tokens: line 2", Policy: "sha256:" + strings.Repeat("0a", 32),
 		Trial:     &ring.Trial{From: "0.0.9", Looks: 1, Would: []ring.TrialStep{{Does: "stop", On: "web/web", Slot: 1, Ends: true, Reason: "r"}}},
 		Receivers: []ring.ReceiverStatus{{Name: "team", Service: "slack", Waiting: 1, Dead: 2, Reason: "r"}},
 		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Since: at, Until: at, Replicas: new(2), Commit: sha}},
