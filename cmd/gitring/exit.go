@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -81,21 +80,10 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// later are the verbs that are planned and that this release does not have.
-var later = strings.Fields("hub")
-
 // knownVerb refuses a word that is no verb, with the nearest one.
 func knownVerb(cmd *cobra.Command, given []string) error {
 	if len(given) == 0 {
 		return nil
-	}
-	for _, verb := range later {
-		if given[0] == verb && !cmd.HasParent() {
-			return &exit.Failure{
-				Code: exit.Usage, Says: fmt.Sprintf("%s is not carried out by this release (%s)", verb, ring.Release),
-				Hint: "gitring --help lists what is",
-			}
-		}
 	}
 	var known []string
 	for _, c := range cmd.Commands() {
