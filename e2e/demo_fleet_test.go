@@ -24,6 +24,7 @@ func TestTheDemoOfAFleet(t *testing.T) {
 		`the canary has it; the edges read its word every 15 s, and wait until then`,
 		`(?s)all have it:.*`+canary+` +Synced.*`+edge+`1 +Synced.*`+edge+`2 +Synced`,
 		`(?s)Say version 3\n.*`+canary+` +Degraded.*`+edge+`1 +Held.*`+edge+`2 +Held`,
+		`The hub shows all of them on one page, and can act on none:\n +http://127\.0\.0\.1:\d+/hosts\nThe token to sign in with:\n +grt_`,
 		`make demo-fleet-down`)
 	// What the demo says is compared with what the engine has.
 	require.Len(t, d.onHosts(), 3)

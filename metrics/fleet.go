@@ -37,7 +37,7 @@ func HubText(now time.Time, hosts []HubHost, counts *Counts) string {
 		own.when("gitring_hub_host_silent", h.Silent, h.Host)
 		moment(own, "gitring_hub_host_last_report_timestamp_seconds", h.Seen, h.Host)
 		own.add("gitring_hub_host_clock_ahead_seconds", h.Ahead.Seconds(), h.Host)
-		if h.Silent || h.Status == nil {
+		if h.Status == nil {
 			continue
 		}
 		p := newPage()

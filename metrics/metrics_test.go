@@ -456,7 +456,7 @@ func TestTheReferenceHasEveryMetric(t *testing.T) {
 	page, err := os.ReadFile("../docs/reference/metrics.md")
 	require.NoError(t, err)
 	var want, got []string
-	for _, f := range Families {
+	for _, f := range slices.Concat(Families, HubFamilies) {
 		labels := "–"
 		if len(f.Labels) > 0 {
 			labels = "`" + strings.Join(f.Labels, "` `") + "`"

@@ -52,14 +52,14 @@ end() {
 
 all_run() {
 	local name
-	for name in forge "${hosts[@]}"; do running "$name" || return 1; done
+	for name in forge hub "${hosts[@]}"; do running "$name" || return 1; done
 }
 
 # show_trouble ends the script with all that helps to see why.
 show_trouble() {
 	local name
 	gitring fleet status >&2 || true
-	for name in forge "${hosts[@]}"; do
+	for name in forge hub "${hosts[@]}"; do
 		say "the last lines of $demo/$name.log:" >&2
 		tail -n 8 "$demo/$name.log" >&2 || true
 	done
@@ -75,10 +75,36 @@ make_forge() {
 	await 30 test -s "$demo/forge.out" || show_trouble "the stand-in of a forge did not start"
 }
 
+# free_port is one of this machine that nobody listens on.
+free_port() {
+	local port
+	for port in $(seq 9482 9582); do
+		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port" && return; }
+	done
+	fail "no port from 9482 to 9582 is free for the hub"
+}
+
+# hub_token makes a token of the hub, in a file of its own.
+hub_token() {
+	(umask 077 && "$bin" --config "$demo/hub.yaml" token new "$1" --scope "$2" --add -q >"$demo/keys/$1.hub")
+}
+
+# make_hub starts the page of all hosts. Each has a token that writes its own row.
+make_hub() {
+	local host
+	echo "127.0.0.1:$(free_port)" >"$demo/hub.at"
+	sed -e "s|@DEMO@|$demo|g" -e "s|@HUB@|$(cat "$demo/hub.at")|g" deploy-examples/demo/fleet/hub.yaml >"$demo/hub.yaml"
+	mkdir -p "$demo/hub" && chmod 0700 "$demo/hub"
+	(umask 077 && : >"$demo/keys/hub-tokens")
+	for host in "${hosts[@]}"; do hub_token "$host" "report:$host"; done
+	hub_token you read
+	begin hub "$bin" hub --config "$demo/hub.yaml"
+}
+
 make_configs() {
 	local host engine=${DOCKER_HOST:-unix:///var/run/docker.sock}
 	for host in "${hosts[@]}"; do
-		sed -e "s|@HOST@|$host|g" -e "s|@DEMO@|$demo|g" -e "s|@ENGINE@|$engine|g" -e "s|@FORGE@|$(cat "$demo/forge.out")|g" \
+		sed -e "s|@HOST@|$host|g" -e "s|@DEMO@|$demo|g" -e "s|@ENGINE@|$engine|g" -e "s|@FORGE@|$(cat "$demo/forge.out")|g" -e "s|@HUB@|$(cat "$demo/hub.at")|g" \
 			deploy-examples/demo/fleet/config.yaml >"$demo/$host.yaml"
 	done
 }
@@ -128,7 +154,32 @@ goes_through() {
 	show_fleet
 }
 
+# hub_says is what the hub answers of all hosts.
+hub_says() {
+	(
+		exec 3<>"/dev/tcp/${1%:*}/${1#*:}" &&
+			printf 'GET /v1/fleet HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n' "$(cat "$demo/keys/you.hub")" >&3 &&
+			cat <&3
+	) 2>/dev/null
+}
+
+# hub_has_them says whether the hub shows the canary Degraded, and the edges held.
+hub_has_them() {
+	local said
+	said=$(hub_says "$(cat "$demo/hub.at")")
+	[ "$(grep -o '"word":"\(Degraded\|Restored\|Held\|Waiting\)"' <<<"$said" | wc -l)" = ${#hosts[@]} ]
+}
+
+show_hub() {
+	say "The hub shows all of them on one page, and can act on none:"
+	say "  http://$(cat "$demo/hub.at")/hosts"
+	say "The token to sign in with:"
+	say "  $(cat "$demo/keys/you.hub")"
+}
+
 try_next() {
+	show_hub
+	say
 	cat <<-TEXT
 		What to try next:
 		  make demo-fleet-status   every host in one row
@@ -159,6 +210,7 @@ up() {
 	say "They are daemons of this machine on one engine; a small program stands in for the forge, and another for ssh."
 	make_keys
 	make_forge
+	make_hub
 	make_configs
 	cp deploy-examples/demo/fleet/ssh "$demo/bin/ssh"
 	step "the image $image, built from scratch"
@@ -187,6 +239,7 @@ up() {
 	all_are Held "${edges[@]}"
 	say "the canary took it back and runs version 2; the edges hold it, and never ran it:"
 	show_fleet
+	await 30 hub_has_them || show_trouble "the hub does not show what the hosts say"
 	try_next
 }
 
@@ -199,7 +252,7 @@ status() {
 down() {
 	[ -e "$demo/.gitring-demo" ] || return 0
 	local name
-	for name in "${hosts[@]}" forge; do end "$name"; done
+	for name in "${hosts[@]}" hub forge; do end "$name"; done
 	if has docker && timeout 10 docker version >/dev/null 2>&1; then
 		for name in "${hosts[@]}"; do
 			local ours=(--filter "label=gitring.host=$name" --filter "label=gitring.app=hello-${name#demo-}")

@@ -187,7 +187,7 @@ func hostState(st *ring.Status) (tone, word, says string, at int) {
 			if a.Refusal != nil {
 				why = a.Refusal.Says
 			}
-			is(appMark(a), a.Name+wording.When(why != "", ": "+why), i)
+			is(appMark(a), strings.TrimSuffix(a.Name+": "+strings.TrimPrefix(why, a.Name+": "), ": "), i)
 		}
 	}
 	for _, t := range troubles(st) {
