@@ -100,6 +100,7 @@ func NewHub(calls HubCalls) *Table {
 		{"POST", reportPath, mayRead, ScopeReport, ReportPacked, false, h.report},
 		{"GET", "/v1/fleet", mayRead, ScopeRead, 0, false, h.fleet},
 		{"GET", "/v1/stream", mayRead, ScopeRead, 0, true, h.stream},
+		{"GET", "/v1/openapi.json", mayRead, ScopeRead, 0, false, h.openAPI},
 		{"GET", metricsPath, mayRead, ScopeMetrics, 0, false, h.metrics},
 	}}
 }

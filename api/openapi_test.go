@@ -164,7 +164,7 @@ func (s schemas) ofStruct(t reflect.Type) any {
 }
 
 // document is the OpenAPI document of the routes.
-func document(t *testing.T, s *Socket) []byte {
+func document(t *testing.T, title string, routes []route, descriptions map[string]described) []byte {
 	t.Helper()
 	type m = map[string]any
 	made := schemas{}
@@ -205,7 +205,7 @@ func document(t *testing.T, s *Socket) []byte {
 		paths[path][strings.ToLower(method)] = o
 		return o
 	}
-	for _, rt := range s.routes {
+	for _, rt := range routes {
 		d, ok := descriptions[rt.method+" "+rt.path]
 		require.True(t, ok, "%s %s has no description", rt.method, rt.path)
 		o := operation(rt.method, rt.path, d)
@@ -213,15 +213,17 @@ func document(t *testing.T, s *Socket) []byte {
 			o["security"] = []m{{"token": []string{string(rt.scope)}}, {"session": []string{string(rt.scope)}}}
 		}
 	}
-	require.Len(t, descriptions, len(s.routes))
+	require.Len(t, descriptions, len(routes))
 	operation("POST", sessionPath, described{says: "Sign in; on listen.api alone", in: SignInRequest{}, out: SignedIn{}})
 	operation("GET", sessionPath, described{says: "Who asks; on listen.api alone", out: SignedIn{}})
 	operation("DELETE", sessionPath, described{says: "Sign out; on listen.api alone", out: struct{}{}})
 	made.of(reflect.TypeFor[StreamStatus]())
 	made.of(reflect.TypeFor[StreamReset]())
-	made.of(reflect.TypeFor[SyncLine]())
+	if descriptions["POST /v1/sync"].says != "" {
+		made.of(reflect.TypeFor[SyncLine]())
+	}
 	b, err := json.MarshalIndent(m{
-		"openapi": "3.1.0", "info": m{"title": "gitring", "version": "v1", "license": m{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+		"openapi": "3.1.0", "info": m{"title": title, "version": "v1", "license": m{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
 		"paths": paths,
 		"components": m{"schemas": made, "securitySchemes": m{
 			"token": m{"type": "http", "scheme": "bearer"}, "session": m{"type": "apiKey", "in": "cookie", "name": "__Host-gitring"},
@@ -233,7 +235,7 @@ func document(t *testing.T, s *Socket) []byte {
 
 // The document is made from the routes and the types: UPDATE_OPENAPI=1 writes it.
 func TestTheOpenAPIDocumentIsThatOfTheRoutes(t *testing.T) {
-	made := document(t, newSocket(t, newDaemon()))
+	made := document(t, "gitring", newSocket(t, newDaemon()).routes, descriptions)
 	if os.Getenv("UPDATE_OPENAPI") != "" {
 		require.NoError(t, os.WriteFile("openapi.json", made, 0o644))
 		require.NoError(t, os.WriteFile(openAPIPage, made, 0o644))
@@ -245,6 +247,30 @@ func TestTheOpenAPIDocumentIsThatOfTheRoutes(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(page, own))
 	require.Less(t, len(page), 160<<10)
+}
+
+// hubDescriptions are of the routes of a hub.
+var hubDescriptions = map[string]described{
+	"POST /v1/report":      {says: "What a host tells of itself; the answer is the line of its journal that the hub has last, <seq>.<8 hex>", in: ring.HostReport{}, media: "text/plain"},
+	"GET /v1/fleet":        {says: "All hosts, what is wrong first", out: []HostNow{}},
+	"GET /v1/stream":       {says: "Server-sent events: journal, status and reset", params: []string{"host: string: of this host alone, by its key"}, media: "text/event-stream"},
+	"GET /v1/openapi.json": {says: "This document", out: map[string]any{}},
+	"GET /metrics":         {says: "Metrics of all hosts in the text format of Prometheus", media: "text/plain"},
+}
+
+// The document of a hub, as the one of a daemon.
+func TestTheOpenAPIDocumentOfAHubIsThatOfItsRoutes(t *testing.T) {
+	const page = "../docs/reference/openapi-hub.json"
+	made := document(t, "gitring hub", NewHub(HubCalls{}).routes, hubDescriptions)
+	if os.Getenv("UPDATE_OPENAPI") != "" {
+		require.NoError(t, os.WriteFile("openapi-hub.json", made, 0o644))
+		require.NoError(t, os.WriteFile(page, made, 0o644))
+	}
+	for _, file := range []string{page, "openapi-hub.json"} {
+		is, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(made, is), "UPDATE_OPENAPI=1 go test -run OpenAPI ./api, and look at what changed")
+	}
 }
 
 // lookup walks a document.

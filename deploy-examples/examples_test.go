@@ -80,7 +80,7 @@ func TestTheUnitOfSecretsGoesBeforeTheEngineAndIsNoCondition(t *testing.T) {
 
 // systemd itself finds no fault in the units, where systemd is at hand.
 func TestUnitIsUnderstood(t *testing.T) {
-	for _, name := range []string{"gitring.service", "gitring-secrets.service"} {
+	for _, name := range []string{"gitring.service", "gitring-secrets.service", "gitring-hub.service"} {
 		t.Run(name, func(t *testing.T) { understood(t, name) })
 	}
 }

@@ -248,6 +248,10 @@ func TestAHubOfAHundredHostsLosesNoLine(t *testing.T) {
 		all = append(all, &teller{name: name, token: u.token(name, "report:"+name), url: "http://" + u.address, client: &http.Client{Transport: transport, Timeout: 20 * time.Second}})
 	}
 	reader := u.token("ann", "read,metrics")
+	var viewers []string // each may ask 20 times a second
+	for i := range 4 {
+		viewers = append(viewers, u.token(fmt.Sprint("viewer-", i), "read"))
+	}
 	u.begin()
 	var taken, lost atomic.Int64
 	ctx, stop := context.WithCancel(t.Context())
@@ -309,6 +313,13 @@ func TestAHubOfAHundredHostsLosesNoLine(t *testing.T) {
 	code, body = u.get("/hosts", reader)
 	require.Equal(t, 200, code)
 	require.Equal(t, hosts, strings.Count(body, `id="host-edge-`))
+	for i, h := range all[:12] { // pages of more hosts than are kept ready
+		code, body = u.get("/hosts/"+h.name, viewers[i%4])
+		require.Equal(t, 200, code)
+		require.Contains(t, body, "app-9")
+		code, body = u.get("/hosts/"+h.name+"/history", viewers[i%4])
+		require.Equal(t, 200, code, body)
+	}
 	most = max(most, u.resident())
 	u.end()
 	lines := 0

@@ -34,6 +34,7 @@ func TestWhoMayReportAndWhoMayRead(t *testing.T) {
 	}{
 		{"POST", "/v1/report", []string{"report:edge-1"}},
 		{"GET", "/v1/fleet", []string{"read", "logs", "operate", "approve", "admin"}},
+		{"GET", "/v1/openapi.json", []string{"read", "logs", "operate", "approve", "admin"}},
 		{"GET", "/metrics", []string{"metrics"}},
 		{"GET", "/hosts", []string{"read", "logs", "operate", "approve", "admin"}},
 		{"GET", "/hosts/edge-1", []string{"read", "logs", "operate", "approve", "admin"}},

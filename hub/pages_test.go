@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
@@ -214,4 +216,25 @@ func TestTheMetricsOfAHubHaveTheLabelHost(t *testing.T) {
 	text = p.ask("GET", "/metrics", reader, nil).Body.String()
 	require.Contains(t, text, `gitring_hub_host_silent{host="edge-1"} 1`)
 	require.NotContains(t, text, "gitring_source_sync", "nobody knows it any more")
+}
+
+// What the hub answers of all hosts is as its document says.
+func TestTheFleetIsAsTheDocumentSays(t *testing.T) {
+	p, _, reader := told(t)
+	file, err := os.Open("../docs/reference/openapi-hub.json")
+	require.NoError(t, err)
+	defer file.Close() //nolint:errcheck // only read
+	doc, err := jsonschema.UnmarshalJSON(file)
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	require.NoError(t, c.AddResource("openapi.json", doc))
+	s, err := c.Compile("openapi.json#/paths/~1v1~1fleet/get/responses/200/content/application~1json/schema")
+	require.NoError(t, err)
+	answer, err := jsonschema.UnmarshalJSON(p.ask("GET", "/v1/fleet", reader, nil).Body)
+	require.NoError(t, err)
+	require.NoError(t, s.Validate(answer))
+	wrong, err := jsonschema.UnmarshalJSON(strings.NewReader(`[{"key":"edge-1"}]`))
+	require.NoError(t, err)
+	require.Error(t, s.Validate(wrong), "the test sees what is missing")
 }
