@@ -484,3 +484,41 @@ func (h *simulated) lines(_ context.Context, after int64, limit int) (out []repo
 	}
 	return out, nil
 }
+
+// A hub that was restored from an older copy names an older line, and is told the rest again.
+func TestAHubRestoredFromAnOlderCopyIsToldTheRest(t *testing.T) {
+	p := newPlace(t)
+	token, reader := p.token("edge-1", "report:edge-1"), p.token("ann", "read")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.web.ServeHTTP(w, r) }))
+	defer server.Close()
+	h := newSimulated(t, "edge-1", server.URL, token)
+	told := func() {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- h.reporter.Run(ctx) }()
+		require.Eventually(t, func() bool { p.after(time.Second); return slices.Equal(h.journal.all(), p.keptOf(token)) }, time.Minute, 50*time.Millisecond)
+		stop()
+		require.NoError(t, <-ended)
+	}
+	for range 5 {
+		h.append(ring.Event{Kind: ring.RolloutBegan})
+	}
+	told()
+	older := t.TempDir()
+	require.NoError(t, os.CopyFS(older, os.DirFS(p.state)))
+	for range 5 {
+		h.append(ring.Event{Kind: ring.RolloutCompleted})
+	}
+	told()
+	require.NoError(t, os.RemoveAll(p.state))
+	require.NoError(t, os.CopyFS(p.state, os.DirFS(older)))
+	p.open()
+	require.Len(t, p.keptOf(token), 5)
+	told()
+	require.NoError(t, os.RemoveAll(p.state))
+	p.open()
+	told()
+	require.NotContains(t, strings.Join(p.fleet(reader)[0].Told, "|"), "journal", "no line is missing: the host had all of them")
+	require.Empty(t, h.reporter.Trouble())
+}
