@@ -225,36 +225,44 @@ func TestACommitThatChangesNothingThatRunsIsLiveOnceTheHostIsAsItSays(t *testing
 		{
 			"another one came after it",
 			[]ring.Event{ran(5, next), accepted(4, next), accepted(3, comment), ran(2, first), accepted(1, first)},
-			status(next, ring.SyncSynced), []string{"live", "replaced", "live"},
+			status(next, ring.SyncSynced),
+			[]string{"live", "replaced", "live"},
 		},
 		{
 			"another comment came after it",
 			[]ring.Event{accepted(4, next), accepted(3, comment), ran(2, first), accepted(1, first)},
-			status(next, ring.SyncSynced), []string{"live", "replaced", "live"},
+			status(next, ring.SyncSynced),
+			[]string{"live", "replaced", "live"},
 		},
 		{
 			"one that waits came after it",
 			[]ring.Event{{Seq: 5, Kind: ring.PlanAwaiting, Source: "prod", Commit: next, Reason: "it removes shop"}, accepted(4, next), accepted(3, comment), ran(2, first), accepted(1, first)},
-			status(comment, ring.SyncHeld), []string{"awaiting approval", "accepted", "live"},
+			status(comment, ring.SyncHeld),
+			[]string{"awaiting approval", "accepted", "live"},
 		},
 		{
 			"one that waited for a yes was passed",
 			[]ring.Event{ran(6, next), accepted(5, next), {Seq: 4, Kind: ring.PlanAwaiting, Source: "prod", Commit: comment, Reason: "it removes shop"}, accepted(3, comment), ran(2, first), accepted(1, first)},
-			status(next, ring.SyncSynced), []string{"live", "replaced", "live"},
+			status(next, ring.SyncSynced),
+			[]string{"live", "replaced", "live"},
 		},
 		{
-			"a hold keeps it", []ring.Event{{Seq: 4, Kind: ring.PlanAwaiting, Source: "prod", Commit: next, Reason: "it removes shop"}, accepted(3, next), ran(2, first), accepted(1, first)},
-			waiting(status(first, ring.SyncHeld), ring.Next{Commit: next, Reason: "app shop: held by alice", Code: ring.WhyHeldByPerson}), []string{"held", "live"},
+			"a hold keeps it",
+			[]ring.Event{{Seq: 4, Kind: ring.PlanAwaiting, Source: "prod", Commit: next, Reason: "it removes shop"}, accepted(3, next), ran(2, first), accepted(1, first)},
+			waiting(status(first, ring.SyncHeld), ring.Next{Commit: next, Reason: "app shop: held by alice", Code: ring.WhyHeldByPerson}),
+			[]string{"held", "live"},
 		},
 		{
 			"an undo of what was live is released before it is done",
 			[]ring.Event{ended(ring.RolloutCompleted, 9, comment), began(8, comment), ended(ring.RolloutSuperseded, 7, first), began(6, first), ended(ring.RolloutCompleted, 5, comment), ran(4, comment), ended(ring.RolloutCompleted, 3, first), ran(2, first), accepted(1, first)},
-			running(comment), []string{"live", "replaced"},
+			running(comment),
+			[]string{"live", "replaced"},
 		},
 		{
 			"what never ran and was passed",
 			[]ring.Event{ended(ring.RolloutCompleted, 9, comment), began(8, comment), ended(ring.RolloutSuperseded, 7, first), began(6, first), ran(2, first), accepted(1, first)},
-			running(comment), []string{"live", "superseded"},
+			running(comment),
+			[]string{"live", "superseded"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

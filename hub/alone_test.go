@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,10 +24,15 @@ func TestTheHubHasNothingToDialWith(t *testing.T) {
 		require.False(t, standard[none])
 	}
 	files := token.NewFileSet()
-	all, err := parser.ParseDir(files, ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	names, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	seen := 0
-	for _, f := range all["hub"].Files {
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(files, name, nil, 0)
+		require.NoError(t, err)
 		for _, i := range f.Imports {
 			path, err := strconv.Unquote(i.Path.Value)
 			require.NoError(t, err)

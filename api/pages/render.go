@@ -46,8 +46,13 @@ type menuEntry struct {
 }
 
 var menu = []menuEntry{
-	{Path: "/", Word: "Now"}, {Path: "/plan", Word: "Plan"}, {Path: "/history", Word: "History"}, {Path: "/jobs", Word: "Jobs"},
-	{Path: "/crashes", Word: "Crashes"}, {Path: "/trust", Word: "Trust"}, {Path: "/doctor", Word: "Doctor"},
+	{Path: "/", Word: "Now"},
+	{Path: "/plan", Word: "Plan"},
+	{Path: "/history", Word: "History"},
+	{Path: "/jobs", Word: "Jobs"},
+	{Path: "/crashes", Word: "Crashes"},
+	{Path: "/trust", Word: "Trust"},
+	{Path: "/doctor", Word: "Doctor"},
 }
 
 // parsed are the templates, read once: each handler has its own words for links.

@@ -138,8 +138,14 @@ func (s *hubSite) tell(host int, sync ring.Sync, subject string) {
 // and without JavaScript.
 func TestThePagesOfAHubAreAccessibleAndFit(t *testing.T) {
 	every := []struct{ path, says string }{
-		{"/hosts", "silent"}, {"/hosts/edge-1", "slot 1 exited with code 3"}, {"/hosts/edge-2", "this is what it said last"}, {"/hosts/edge-1/app/web", "web"},
-		{"/hosts/edge-1/svc/web/web", "Instances"}, {"/hosts/edge-1/history", "Commits"}, {"/hosts/edge-1/jobs", "jobs/nightly"}, {"/hosts/edge-1/crashes", "Crashes"},
+		{"/hosts", "silent"},
+		{"/hosts/edge-1", "slot 1 exited with code 3"},
+		{"/hosts/edge-2", "this is what it said last"},
+		{"/hosts/edge-1/app/web", "web"},
+		{"/hosts/edge-1/svc/web/web", "Instances"},
+		{"/hosts/edge-1/history", "Commits"},
+		{"/hosts/edge-1/jobs", "jobs/nightly"},
+		{"/hosts/edge-1/crashes", "Crashes"},
 		{"/hosts/edge-1/commit/" + string(newQueue), "What the journal says"},
 	}
 	rules := map[string]string{
