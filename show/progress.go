@@ -23,7 +23,11 @@ func Synced(s *screen.Screen, st *ring.Status, took string, printed Printed) {
 			Refusal(s, 2, a.Name, a.Refusal)
 			for _, sv := range a.Services {
 				showUnwell(s, a.Name, sv)
-				CheckPrinted(s, 4, "", printed[ring.ID(a.Name, sv.Name)])
+				id := ring.ID(a.Name, sv.Name)
+				CheckPrinted(s, 4, "", printed[id].Checked)
+				if logs := printed[id].hint(string(id)); logs != "" {
+					s.Line(4, " ", screen.Painted("hint:", screen.Dim), screen.Text(logs))
+				}
 			}
 		}
 	}

@@ -31,8 +31,19 @@ type View struct {
 	overrides []ring.Override
 }
 
-// Printed is what the check printed that failed the rollout of a service.
-type Printed map[ring.ServiceID][]string
+// Printed is what is kept of a version that failed, of each service whose rollout failed.
+type Printed map[ring.ServiceID]Kept
+
+// Kept are the lines of the check that failed, or that its own are kept.
+type Kept struct {
+	Checked []string
+	Log     bool
+}
+
+// hint says where the lines of a version that failed are; "" where none are kept.
+func (k Kept) hint(id string) string {
+	return wording.When(k.Log, "gitring crashes "+id+" --logs shows what it printed")
+}
 
 // Status is the one screen of "gitring status".
 func Status(s *screen.Screen, st *ring.Status, v View) {
@@ -454,9 +465,9 @@ func showApp(s *screen.Screen, a *ring.AppStatus, v *View) {
 // showDetails writes the rollout of a service and its conditions, and what to do. What the
 // row says, or another line, is not said again: such conditions are named on one line.
 func showDetails(s *screen.Screen, p place, v *View) {
-	sv, now := p.service, v.Now
+	sv, now, kept := p.service, v.Now, v.Printed[ring.ServiceID(p.id())]
 	showRollout(s, p, now)
-	CheckPrinted(s, 2, "of "+p.id(), v.Printed[ring.ServiceID(p.id())])
+	CheckPrinted(s, 2, "of "+p.id(), kept.Checked)
 	hint := ""
 	var named []string
 	for _, c := range sv.Conditions {
@@ -486,7 +497,11 @@ func showDetails(s *screen.Screen, p place, v *View) {
 	if f := sv.Front; f != nil && f.Queued > 0 {
 		s.Line(2, " ", screen.Text(p.id()), screen.Painted(wording.Counted(f.Queued, "request")+" waiting"+screen.Lasting(f.QueuedSince, now), screen.Yellow))
 	}
-	if hint = cmp.Or(hint, nextTry(sv, p.id())); hint != "" {
+	hint = cmp.Or(hint, nextTry(sv, p.id()))
+	if logs := kept.hint(p.id()); logs != "" && !strings.Contains(hint, "gitring crashes") {
+		hint += wording.When(hint != "", "; ") + logs
+	}
+	if hint != "" {
 		s.Line(4, " ", screen.Painted("hint:", screen.Dim), screen.Text(hint))
 	}
 }

@@ -115,6 +115,8 @@ type rolloutView struct {
 	Reason string
 	// Canary says which step it is in; "" for none.
 	Canary string
+	// Failed leads to what the version printed, for who may read logs.
+	Failed bool
 }
 
 type runView struct {
@@ -460,7 +462,7 @@ func (a *asking) service(app string, sv *ring.ServiceStatus) *serviceView {
 		v.Pips = append(v.Pips, Mark{Word: "not there", Shape: "open", Tone: toneOff})
 	}
 	if r := sv.Rollout; r != nil {
-		v.Rollout = &rolloutView{Mark: markOf(ring.RolloutWord(r.Phase, r.Code, sv.Phase)), Commit: r.Commit, Reason: once.tell(r.Reason)}
+		v.Rollout = &rolloutView{Mark: markOf(ring.RolloutWord(r.Phase, r.Code, sv.Phase)), Commit: r.Commit, Reason: once.tell(r.Reason), Failed: v.Logs && r.Code == ring.WhyRolloutFailed}
 		if c := r.Canary; c != nil {
 			v.Rollout.Canary = canarySays(c)
 		}

@@ -192,6 +192,14 @@ func TestARunThatFailedLeadsToWhatItPrinted(t *testing.T) {
 	require.NotContains(t, get(t, rich().handler(reader), "/jobs").Body.String(), "what it printed")
 }
 
+// So does whoever asks on Now why a version was taken back.
+func TestARolloutThatFailedLeadsToWhatItsVersionPrinted(t *testing.T) {
+	const link = `<a href="/crashes?app=web&amp;service=web">what it printed</a>`
+	require.Equal(t, 1, strings.Count(get(t, rich().handler(everything), "/").Body.String(), link))
+	reader := api.Viewer{Actor: "token/eve", Scopes: api.Scopes{api.ScopeRead}}
+	require.NotContains(t, get(t, rich().handler(reader), "/").Body.String(), "what it printed")
+}
+
 // A rollout that did not complete is not under way.
 func TestAPlanTellsWhatGoesOnFromWhatEnded(t *testing.T) {
 	f := rich()

@@ -23,7 +23,7 @@ func rich() *fake {
 		{
 			Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Updated: 0, Commit: shaNow, Running: shaOld, LastGood: shaOld,
 			Reason: "kept 69bc92e: slot 1 exited with code 3", Image: "ghcr.io/example/web:2.4.1", Ports: []string{"8080:80/tcp"},
-			Rollout: &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: "v1:77aa01c2d3e4f5a6", Commit: shaNow, Reason: "slot 1 exited with code 3 within 30s of its start"},
+			Rollout: &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: "v1:77aa01c2d3e4f5a6", Commit: shaNow, Code: ring.WhyRolloutFailed, Reason: "slot 1 exited with code 3 within 30s of its start"},
 			Instances: []ring.InstanceStatus{
 				{ID: "a1", Name: "web-web-1", Slot: 1, State: ring.SlotReady, Commit: shaOld, Started: before(50 * time.Hour)},
 				{ID: "a2", Name: "web-web-2", Slot: 2, State: ring.SlotReady, Commit: shaOld, Started: before(50 * time.Hour)},

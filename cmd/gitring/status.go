@@ -141,8 +141,8 @@ func (g *globals) signersBeside(ctx context.Context, st *ring.Status) map[ring.S
 	return out
 }
 
-// printed is what the checks printed by which rollouts failed. Who may not read logs, or
-// asks an older daemon, has the rest of the screen.
+// printed is what the checks printed by which rollouts failed, and of which others a log is
+// kept. Who may not read logs, or asks an older daemon, has the rest of the screen.
 func (g *globals) printed(ctx context.Context, st *ring.Status) show.Printed {
 	failed := map[ring.ServiceID]ring.Version{}
 	for _, src := range st.Sources {
@@ -161,8 +161,8 @@ func (g *globals) printed(ctx context.Context, st *ring.Status) show.Printed {
 	groups, _ := g.daemon().Crashes(ctx, api.CrashQuery{Logs: true})
 	for i := range slices.Backward(groups) { // the newest last, which stands
 		id, c := ring.ID(groups[i].App, groups[i].Service), &groups[i].Newest
-		if v, ok := failed[id]; ok && c.Version == v && len(c.Checked) > 0 {
-			out[id] = c.Checked
+		if v, ok := failed[id]; ok && c.Version == v && len(c.Checked)+len(c.Log) > 0 {
+			out[id] = show.Kept{Checked: c.Checked, Log: len(c.Checked) == 0}
 		}
 	}
 	return out
