@@ -124,7 +124,7 @@ func (in *Setup) CarryOut(ctx context.Context) error {
 			return err
 		}
 		if files, err = in.files(); err != nil {
-			return err
+			return in.unwritten(err)
 		}
 	}
 	toWrite := names(files)

@@ -298,6 +298,18 @@ func (in *Setup) wouldServe() error {
 	return err
 }
 
+// unwritten is told where the introduction was made, and a person's own configuration stays.
+func (in *Setup) unwritten(err error) error {
+	var why *exit.Failure
+	if in.Made == "" || !errors.As(err, &why) {
+		return err
+	}
+	return &exit.Failure{
+		Code: why.Code, Says: fmt.Sprintf("the introduction %s was made, and not written down: %s", in.Made.Short(), why.Says),
+		Hint: why.Hint + "; " + strings.Join(in.Result.Undo, "; ") + " undoes it",
+	}
+}
+
 // introduce makes the signed, empty commit that trust begins with, when a person
 // asked for it.
 func (in *Setup) introduce(ctx context.Context) error {
@@ -309,12 +321,6 @@ func (in *Setup) introduce(ctx context.Context) error {
 		if err != nil || !ok {
 			return err
 		}
-	}
-	// What cannot be written down afterwards is not made.
-	trial := *in
-	trial.Result.Introduction = in.Tip
-	if _, err := trial.files(); err != nil {
-		return err
 	}
 	head, err := in.CommitOf(ctx, "HEAD")
 	if err != nil {
