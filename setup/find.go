@@ -15,6 +15,7 @@ import (
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -32,12 +33,38 @@ func (in *Setup) history(ctx context.Context) error {
 	}
 	if in.before != nil && in.before.Trust.Introduced() != "" {
 		in.Result.Introduction = in.before.Trust.Introduced()
-		return nil
+		in.Result.Refusal, err = in.unsignedBeginning(in.Result.Introduction)
+		return err
 	}
 	if in.Result.Refusal, err = in.refusalOf(in.Tip); err == nil && in.Result.Refusal == nil {
 		in.Result.Introduction = in.Tip
 	}
 	return err
+}
+
+// unsignedBeginning is why nobody whom the configuration here trusts signed its introduction;
+// nil where somebody did, and where this clone cannot tell.
+func (in *Setup) unsignedBeginning(sha ring.SHA) (*ring.Refusal, error) {
+	cfg := in.before.Trust.TrustConfig()
+	trust, unread := gitsync.LoadTrust(cfg, in.before.Name, in.before.Branch)
+	if unread != nil || cfg.SignersInRepo != "" { // serve tells of the first; the second may name more signers
+		return nil, nil
+	}
+	repo, err := in.Repo()
+	if err != nil {
+		return nil, err
+	}
+	_, refusal, err := trust.Begins(repo, gitsync.Aids{
+		Head:  func(gitsync.Pull) (ring.SHA, error) { return "", gitsync.ErrMissing },
+		Merge: func(ring.SHA, ring.SHA) (ring.SHA, error) { return "", gitsync.ErrNoMergeTree },
+	}, sha, in.Now(), nil)
+	if errors.Is(err, gitsync.ErrMissing) {
+		return nil, nil
+	}
+	if refusal != nil && !slices.Contains([]ring.Code{ring.Unsigned, ring.UnknownSigner, ring.BadSignature}, refusal.Code) {
+		refusal = nil // of a key that was good in its time, or a landing whose head is not here
+	}
+	return refusal, err
 }
 
 // tipOf is the newest commit of a branch that this clone knows.

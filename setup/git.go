@@ -134,6 +134,9 @@ func (in *Setup) ListNext(ctx context.Context) {
 	if o.Refusal != nil && o.Introduction == "" {
 		add("the history is not signed: %s makes one signed, empty commit that trust begins with", in.again("gitring init --introduce"))
 	}
+	if o.Refusal != nil && o.Introduction != "" {
+		add("nobody whom this host trusts signed the introduction: take it out of %s, and %s names one that is signed", pasteable(o.Config), in.again("gitring init --introduce"))
+	}
 	for _, s := range o.Git {
 		if !s.Set {
 			add("sign by default: %s, or what is shown above", in.again("gitring init --set-git-config"))

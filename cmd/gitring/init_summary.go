@@ -171,6 +171,8 @@ func (g *globals) showFound(in *setup.Setup) error {
 	row("signer", screen.Painted(o.Signer, screen.Bold), screen.Text(o.Fingerprint), screen.Text("("+o.KeyPlace()+")"))
 	row("trust", screen.Painted(o.Mode, screen.Bold), screen.Text("- "+modeSays(o.Mode)))
 	switch {
+	case o.Introduction != "" && o.Refusal != nil:
+		row("history", screen.Text("begins at "+o.Introduction.Short()+" by the word of config.yaml alone:"), screen.Painted(string(o.Refusal.Code), screen.Yellow), screen.Text(o.Refusal.Says))
 	case o.Introduction == in.Tip:
 		row("history", screen.Text("begins at "+o.Introduction.Short()+", which that key signed"))
 	case o.Introduction != "":
