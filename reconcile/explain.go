@@ -519,14 +519,25 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 func (e *explainer) patienceSays(name string) string {
 	v := e.v
 	if v.rollout.Done {
-		return say("wait for its checks; gitring logs %s shows what it writes", name)
+		return "wait for its checks; " + e.wordsOf(name)
 	}
 	if v.isStepping() { // no deadline counts meanwhile
 		return e.stepEnds(name)
 	}
 	deadline := v.rollout.Progress.Add(v.want.Rollout.ProgressDeadline)
 	e.out.Until = utc(deadline)
-	return say("wait: without progress until %s the rollout fails (%s); gitring logs %s shows what it writes", clock(deadline), v.onFailure(), name)
+	return say("wait: without progress until %s the rollout fails (%s); %s", clock(deadline), v.onFailure(), e.wordsOf(name))
+}
+
+// wordsOf is where what a service writes is shown. What a check printed is not in its log.
+func (e *explainer) wordsOf(name string) string {
+	logs := say("gitring logs %s shows what it writes", name)
+	for _, in := range e.out.Instances {
+		if h := e.Health[in.ID]; !h.Ready && h.Reason != "" {
+			return say("gitring inspect %s shows what a check printed that fails; ", name) + logs
+		}
+	}
+	return logs
 }
 
 // stepEnds is what ends the step of a canary.

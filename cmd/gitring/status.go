@@ -141,8 +141,8 @@ func (g *globals) signersBeside(ctx context.Context, st *ring.Status) map[ring.S
 	return out
 }
 
-// printed is what the checks printed by which rollouts failed, and of which others a log is
-// kept. Who may not read logs, or asks an older daemon, has the rest of the screen.
+// printed is what the checks print that fail now, or by which rollouts failed; and of which
+// others a log is kept. Who may not read logs, or asks an older daemon, has the rest of the screen.
 func (g *globals) printed(ctx context.Context, st *ring.Status) show.Printed {
 	failed := map[ring.ServiceID]ring.Version{}
 	for _, src := range st.Sources {
@@ -154,15 +154,45 @@ func (g *globals) printed(ctx context.Context, st *ring.Status) show.Printed {
 			}
 		}
 	}
+	out := g.printedNow(ctx, st)
 	if len(failed) == 0 {
-		return nil
+		return out
 	}
-	out := show.Printed{}
 	groups, _ := g.daemon().Crashes(ctx, api.CrashQuery{Logs: true})
 	for i := range slices.Backward(groups) { // the newest last, which stands
 		id, c := ring.ID(groups[i].App, groups[i].Service), &groups[i].Newest
 		if v, ok := failed[id]; ok && c.Version == v && len(c.Checked)+len(c.Log) > 0 {
 			out[id] = show.Kept{Checked: c.Checked, Log: len(c.Checked) == 0}
+		}
+	}
+	return out
+}
+
+// askedForChecks is of how many services a screen asks what their checks print now.
+const askedForChecks = 5
+
+// printedNow is what checks print that fail now, of instances that are on their way.
+func (g *globals) printedNow(ctx context.Context, st *ring.Status) show.Printed {
+	var on []ring.ServiceID
+	for _, src := range st.Sources {
+		for _, a := range src.Apps {
+			for _, sv := range a.Services {
+				if slices.ContainsFunc(sv.Instances, func(in ring.InstanceStatus) bool {
+					return in.State == ring.SlotStarting || in.State == ring.SlotNotReady
+				}) {
+					on = append(on, ring.ID(a.Name, sv.Name))
+				}
+			}
+		}
+	}
+	out := show.Printed{}
+	for _, id := range on[:min(len(on), askedForChecks)] {
+		app, service := id.Split()
+		e, _ := g.daemon().Inspect(ctx, api.InspectQuery{App: app, Service: service})
+		for i := range e.Instances { // one stands for all slots, which mostly print the same
+			for _, c := range e.Instances[i].Printed {
+				out[id] = show.Kept{Checked: c.Lines}
+			}
 		}
 	}
 	return out
