@@ -180,6 +180,11 @@ func showSeen(s *screen.Screen, e *ring.Explained, now time.Time) {
 	}
 	s.Gap()
 	s.Table(2, head, rows)
+	beside := slices.ContainsFunc(e.Instances, func(in ring.ExplainedInstance) bool { return in.Version != e.Instances[0].Version })
+	head = []string{"SLOT", "CHECK", "LAST", "TIMES", "AT", "SAYS"}
+	if beside { // a slot may have one of each
+		head = slices.Insert(head, 1, "VERSION")
+	}
 	var checks [][]screen.Word
 	for _, in := range e.Instances {
 		for _, r := range in.Checks {
@@ -187,16 +192,21 @@ func showSeen(s *screen.Screen, e *ring.Explained, now time.Time) {
 			if !r.OK {
 				came = screen.Painted("failed", screen.Red)
 			}
-			checks = append(checks, []screen.Word{screen.Text(strconv.Itoa(in.Slot)), screen.Text(r.Check), came, screen.Text(strconv.Itoa(r.Count)), screen.Text(on(r.Last)), screen.Text(r.Says)})
+			row := []screen.Word{screen.Text(strconv.Itoa(in.Slot)), screen.Text(r.Check), came, screen.Text(strconv.Itoa(r.Count)), screen.Text(on(r.Last)), screen.Text(r.Says)}
+			if beside {
+				row = slices.Insert(row, 1, screen.Text(in.Version.Short()))
+			}
+			checks = append(checks, row)
 		}
 	}
 	if len(checks) > 0 {
 		s.Gap()
-		s.Table(2, []string{"SLOT", "CHECK", "LAST", "TIMES", "AT", "SAYS"}, checks)
+		s.Table(2, head, checks)
 	}
 	for _, in := range e.Instances {
 		for _, c := range in.Printed {
-			CheckPrinted(s, 2, fmt.Sprintf("%s of slot %d", cmp.Or(c.Check, "HEALTHCHECK"), in.Slot), c.Lines)
+			of := fmt.Sprintf("%s of slot %d", cmp.Or(c.Check, "HEALTHCHECK"), in.Slot)
+			CheckPrinted(s, 2, of+wording.When(beside, ", version "+in.Version.Short()+","), c.Lines)
 		}
 	}
 }
