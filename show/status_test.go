@@ -2,6 +2,7 @@ package show
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -255,6 +256,22 @@ func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {
 	} {
 		require.Contains(t, seen(x[0], x[1], x[2]), "hint: it is not tried again"+mend, "%v", x)
 	}
+}
+
+// The README's sample of a version that is taken back is the screen that there is.
+func TestTheReadmeShowsWhatAFailedRolloutSays(t *testing.T) {
+	const reason = "slot 1 not ready within 6s: readiness check up: GET :8080/healthz answered 503"
+	s := screen.New(false, 80)
+	Synced(s, &ring.Status{Sources: []ring.SourceStatus{{
+		Name: "demo", Sync: ring.SyncDegraded, Commit: "8ad5fa5", Subject: "Break it", Trusted: "8ad5fa5", Reason: "hello/web kept d146fc7: " + reason,
+		Apps: []ring.AppStatus{{Name: "hello", Services: []ring.ServiceStatus{{Name: "other", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1}, {
+			Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Reason: "kept d146fc7: " + reason,
+			Rollout: &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Code: ring.WhyRolloutFailed, Commit: "8ad5fa5", Reason: reason},
+		}}}},
+	}}}, "took 7s", Printed{"hello/web": {Checked: []string{"this version is broken on purpose"}}})
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), "\n"+s.String()+"(exit status 6)\n")
 }
 
 // A service that crashes, whose version has not failed: when it is started again, and where to look.
