@@ -267,8 +267,30 @@ func TestALandingWhereTrustBeginsHoldsNothingUnsigned(t *testing.T) {
 			require.NotNil(t, refusal)
 			require.Equal(t, row.want, refusal.Code, refusal.Says)
 			require.Equal(t, tip, refusal.Commit)
-			require.Contains(t, refusal.Hint, "introduction: ")
+			require.Contains(t, refusal.Hint, "gitring init --introduce")
 		})
+	}
+}
+
+// Nobody can vouch before trust began; after that a person does.
+func TestAnUnsignedHistoryIsToldHowTrustBegins(t *testing.T) {
+	for _, mode := range []func(*TrustConfig){func(c *TrustConfig) { c.Mode = Strict }, func(c *TrustConfig) { c.Mode = Tip }, forgeMerge} {
+		y := newYard(t)
+		y.allow("alice", "")
+		root := y.edit("", "one", texts("a", "1"))
+		told := func(anchor, tip ring.SHA) string {
+			_, refusal, err := y.trust(mode).RangeWith(y, y.aids(), anchor, tip, noon, nil)
+			require.NoError(t, err)
+			require.Equal(t, ring.Unsigned, refusal.Code)
+			return refusal.Hint
+		}
+		second := y.edit("", "two", texts("a", "2"))
+		for _, tip := range []ring.SHA{root, second} {
+			require.Contains(t, told("", tip), "gitring init --introduce")
+			require.NotContains(t, told("", tip), "vouch")
+		}
+		begun := y.edit("alice", "three", nil)
+		require.Contains(t, told(begun, y.edit("", "four", nil)), "gitring vouch")
 	}
 }
 

@@ -334,12 +334,26 @@ func unsignedHead(sha, head ring.SHA, why *ring.Refusal) *ring.Refusal {
 	return &r
 }
 
+// howToBegin is the way to trust in a history that nobody signed: nothing can be vouched for
+// before.
+const howToBegin = "nothing of this branch is trusted yet: look it over, and in a clone gitring init --introduce makes one signed, empty commit that trust begins with; then git push"
+
+// neverSigned is the refusal of a tip where trust would begin, with that way where nobody signed it.
+func neverSigned(tip ring.SHA, r *ring.Refusal) *ring.Refusal {
+	if r.Code != ring.Unsigned || r.Commit != tip {
+		return r
+	}
+	begin := *r
+	begin.Hint = howToBegin
+	return &begin
+}
+
 // beginsUnsigned is a landing on top of what nobody signed, where trust begins.
 func beginsUnsigned(tip, base ring.SHA, why *ring.Refusal) *ring.Refusal {
 	return &ring.Refusal{
 		Code: why.Code, Commit: tip,
 		Says: fmt.Sprintf("commit %s was landed by the forge on %s, of which nothing is trusted yet: %s", tip.Short(), base.Short(), why.Says),
-		Hint: "look the branch over, and either sign an empty commit on top of it (git commit --allow-empty -S) or write introduction: " + string(base) + " into the source's trust",
+		Hint: howToBegin,
 	}
 }
 

@@ -404,8 +404,11 @@ func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, e
 			refusal = v.whole(tip, tip, id)
 		}
 	}
-	if refusal != nil || err != nil {
-		return nil, refusal, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if refusal != nil {
+		return nil, neverSigned(tip, refusal), nil
 	}
 	if refusal, err := v.aboveFloor("", tip, nil); refusal != nil || err != nil {
 		return nil, refusal, err
