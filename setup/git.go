@@ -10,6 +10,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/checkout"
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 )
@@ -108,16 +109,16 @@ func (in *Setup) ListNext(ctx context.Context) {
 	}
 	if len(o.Withheld) > 0 {
 		file := filepath.Join(filepath.Dir(o.Config), PolicyName)
-		add("what was not granted to an app, if you want it: gitring policy suggest --config %s --app %s shows it, and --write %s --reason '…' with it grants it",
-			pasteable(o.Config), o.Withheld[0].Apps[0], pasteable(file))
+		add("what was not granted to an app, if you want it: gitring policy suggest --config %s --app %s shows it, and --write %s --reason '…' with it grants it%s",
+			pasteable(o.Config), o.Withheld[0].Apps[0], pasteable(file), in.counts(file))
 	}
 	in.nextOfValues(add)
-	if in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
+	if len(o.Withheld) == 0 && in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
 		file := filepath.Join(filepath.Dir(o.Config), PolicyName)
 		if in.ungrantable {
 			add("what the apps ask of the host: nothing can be granted before their mistakes are mended; then %s", in.again("gitring init --force --grants=most"))
-		} else if _, err := os.Stat(file); in.there != nil && err == nil { // a person chose what it grants
-			add("what the apps ask of the host: gitring policy suggest --config %s shows it, and --write %s --reason '…' with it grants it", pasteable(o.Config), pasteable(file))
+		} else if _, err := os.Stat(file); in.there != nil && err == nil || in.onlyRoot { // a person chooses what it grants
+			add("what the apps ask of the host: gitring policy suggest --config %s shows it, and --write %s --reason '…' with it grants it%s", pasteable(o.Config), pasteable(file), in.counts(file))
 		} else {
 			add("what the apps ask of the host: %s grants it, with the line of each; gitring policy suggest shows it before", in.again("gitring init --force --grants=most"))
 		}
@@ -162,6 +163,14 @@ func (in *Setup) ListNext(ctx context.Context) {
 	}
 	add("gitring serve --config %s, or as a service: docs/how-to/install.md", o.Config)
 	add("refuse bad pushes here: gitring init --hook --config %s", o.Config)
+}
+
+// counts says which line a policy needs in the configuration; "" where it is there.
+func (in *Setup) counts(file string) string {
+	if cfg, err := config.Read(in.Result.Config); err == nil && cfg.Rules.File == file {
+		return ""
+	}
+	return fmt.Sprintf("; it counts once %s says policy: %s", in.Result.Config, filepath.Base(file))
 }
 
 // seen reports whether the remote has a commit, as far as was fetched.

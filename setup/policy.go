@@ -46,6 +46,8 @@ func (in *Setup) policy(c *ring.Commit, settings manifest.Settings) (admission.J
 		r := manifest.Look(c, settings)
 		s := j.SuggestFor(&r)
 		in.ungrantable = len(s.Apps) == 0
+		keepGrants(&s, grantMost)
+		in.onlyRoot = len(s.Apps) == 0 && !in.ungrantable
 	}
 	if in.Result.Profile != string(policy.Compose) || in.there != nil && !in.options.Force {
 		if in.there != nil && in.options.Grants+in.options.Folders != "" {

@@ -76,6 +76,7 @@ type Setup struct {
 	hostValues  []hostFile
 	policyBody  string // of the policy to write
 	ungrantable bool   // each app that asks for something has mistakes, too: no grant lets it pass
+	onlyRoot    bool   // each app that asks for something asks for root on the host, too: most grants none
 	searchPath  string // of gitring.yaml in the clone
 	searchWhy   string // what the proposed one does
 	searchHere  bool   // it is in the work tree, and not in the commit
