@@ -22,7 +22,7 @@ import (
 // alone are the verbs that ask no daemon, or choose their hosts themselves: --host is
 // not for them.
 var alone = []string{
-	"serve", "dial-stdio", "validate", "verify", "webhook url", "init", "trust compare", "completion", "config check",
+	"serve", "hub", "dial-stdio", "validate", "verify", "webhook url", "init", "trust compare", "completion", "config check",
 	"policy suggest", "policy check", "policy explain", "policy test", "token new", "token list", "token revoke", "backup", "restore", "upgrade", "rehearse",
 	"secret keys", "secret encrypt", "secret check", "secret place", "images update",
 }
