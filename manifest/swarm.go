@@ -66,7 +66,7 @@ func (b *builderOf) onSwarm(c types.ServiceConfig, s *ring.Service) {
 	}
 	b.filesOfSwarm(s)
 	b.checkOfNodes(s)
-	if s.Spec.Healthcheck == nil {
+	if s.Spec.Healthcheck == nil && !s.Kind.Ends() {
 		b.note("%s: without a healthcheck, here or of the image, Swarm ends the old task as soon as the new process runs", s.Name)
 	}
 }

@@ -141,7 +141,7 @@ var (
 	// ownLabels are those that gitring sets itself.
 	ownLabels = []string{
 		"gitring.host", "gitring.source", "gitring.app", "gitring.service", "gitring.slot", "gitring.version", "gitring.commit", "gitring.kind",
-		"gitring.definition", "gitring.hooks", "gitring.settings", "gitring.sent", "gitring.failed", "gitring.good", "gitring.content", "com.docker.compose.project", "com.docker.compose.service", "com.docker.compose.container-number",
+		"gitring.definition", "gitring.hooks", "gitring.settings", "gitring.sent", "gitring.failed", "gitring.good", "gitring.content", "gitring.run.trigger", "gitring.run.for", "gitring.run.due", "com.docker.compose.project", "com.docker.compose.service", "com.docker.compose.container-number",
 		"com.docker.compose.oneoff", "com.docker.compose.config-hash", "com.docker.compose.project.working_dir",
 		"com.docker.compose.project.config_files", "com.docker.compose.network", "com.docker.compose.volume",
 		"com.docker.compose.image", "com.docker.compose.depends_on", "com.docker.compose.version",

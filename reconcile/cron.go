@@ -48,6 +48,9 @@ func (t *Pass) wakeAt(u time.Time) {
 // decideCron runs a job whenever it is due: each due time once at most, whatever the
 // clock and the daemon do. A new version changes what the next run runs.
 func (t *decider) decideCron(v *service) {
+	if t.onCluster() && !t.isBusy(string(v.id)) && !t.handsOff(v.id) && t.adoptRun(v) {
+		return // what is due asks what is under way
+	}
 	t.updateDue(v)
 	t.noMoreTries(v)
 	if t.isBusy(string(v.id)) {
@@ -92,7 +95,12 @@ func (t *decider) updateDue(v *service) {
 	case !known || row.Schedule != c.Words():
 		// Of another schedule nothing is caught up.
 		row.ID, row.Schedule = v.id, c.Words()
-		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
+		from := wall
+		if !known && t.onCluster() {
+			t.knowSeen(v, &row)
+			from = t.countsFrom(v)
+		}
+		row.Next, row.From = nextDue(row, timetableOf(c), from), from
 	case wall.Before(row.From.Add(-onTime)): // the clock was set back
 		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
 		if wall.Before(row.Waits) { // it falls due again
@@ -103,6 +111,7 @@ func (t *decider) updateDue(v *service) {
 		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
 	}
 	knew := t.knowBegun(v, &row)
+	knew = t.knowSeen(v, &row) && knew
 	t.expireRun(v, &row)
 	if row.Schedule != was.Schedule || !row.From.Equal(was.From) || !row.Waits.Equal(was.Waits) || !knew {
 		t.setFact(row)

@@ -111,6 +111,7 @@
 //	before        before a rollout
 //	cron          at times
 //	due           which times
+//	swarm_jobs    what is another way where a cluster has their runs
 //	stretch       which of them had their run
 //	runs          how a run begins, is tried again, and ends
 //

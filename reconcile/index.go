@@ -251,6 +251,11 @@ func (t *Pass) isJoined(network string) bool {
 					t.by.joined[name] = true
 				}
 			}
+			for _, r := range t.Seen.Cluster.Runs {
+				for _, name := range r.Networks {
+					t.by.joined[name] = true
+				}
+			}
 		}
 	}
 	return t.by.joined[network]

@@ -27,7 +27,7 @@ func (t *decider) decideJob(v *service) {
 	}
 	t.repeatVerdict(v)
 	if run, ok := t.nextRun(v); ok {
-		t.startRun(v, 1, run)
+		t.startRun(v, t.slotOfJob(run), run)
 		return
 	}
 	t.keepRuns(v)
@@ -36,8 +36,11 @@ func (t *decider) decideJob(v *service) {
 // formerWorker removes what still runs of a service that was a worker: nothing ends by
 // itself there that a run could wait for, and no run begins beside it.
 func (t *Pass) formerWorker(v *service) outcome {
+	if t.onCluster() && v.sent != nil {
+		return outcome{then: stop, move: move{kind: moveServeOff, why: say("replaced by %s, where it is a %s", v.app.Commit.Short(), v.want.Kind)}}
+	}
 	for _, in := range v.instances {
-		if in.Kind == ring.Worker && in.holdsSlot() {
+		if in.Kind == ring.Worker && in.holdsSlot() && !t.onCluster() {
 			return clearing(in, say("replaced by %s, where it is a %s", v.app.Commit.Short(), v.want.Kind))
 		}
 	}
@@ -123,7 +126,10 @@ func (t *decider) askedRun(v *service) (ring.JobRun, bool) {
 // known: the database and the marks are lost. Its run is not made a second time.
 func (t *Pass) unknownRun(v *service) *instance {
 	for _, in := range v.instances {
-		if in.Version != v.want.Version || !in.holdsSlot() || in.State == ring.StateCreated || v.want.Kind == ring.CronK && in.Ended() {
+		if in.Version != v.want.Version || !in.holdsSlot() || in.State == ring.StateCreated || v.want.Kind == ring.CronK && in.Ended() && in.Run == nil {
+			continue
+		}
+		if t.onCluster() && !t.isNews(v, in) {
 			continue
 		}
 		if _, ok := t.runIn(v, in); !ok {

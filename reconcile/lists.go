@@ -42,6 +42,9 @@ var (
 	olderRules = listOf([]rule{tieRule}, keptRules)
 	// clusterRules are for a service that a cluster schedules: it is sent specs, and judged.
 	clusterRules = []rule{
+		intentRule,
+		{name: "follow former runs", runs: (*decider).formerRuns},
+		{name: "remove former runs", each: eachOf((*Pass).formerRun)},
 		{name: "count what a hand changed", ask: (*Pass).changedSpec},
 		{name: "send another spec", ask: (*Pass).anotherSpec},
 		{name: "send again what stopped", ask: (*Pass).stoppedSpec},

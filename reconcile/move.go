@@ -34,22 +34,23 @@ const (
 	moveStartAgain // once its last words are read
 	moveStop       // what is tied to it first
 	moveRestart
-	moveRemove  // at once
-	moveClear   // its restart policy first, then stopped, then removed or kept
-	moveGiveWay // the same, for one that may start now
-	moveFinish  // a removal that was meant before
-	moveUntie   // stop what is tied to it, and nothing else
-	moveRename  // give it the name that its file asks for
-	moveShorten // give it the name that Compose gives
-	moveReload  // have it take over files
-	moveSignal  // have the proxy of a front started anew
-	movePolicy  // set the engine's restart policy
-	moveRecord  // keep the record of a crash
-	moveRetire  // all of an old set from one moment on
-	movePull    // an image that nobody has asked what it keeps for itself
-	moveHeal    // ask the rules that keep alive
-	moveClose   // a rollout is over
-	moveServe   // send a cluster the spec of the target
+	moveRemove   // at once
+	moveClear    // its restart policy first, then stopped, then removed or kept
+	moveGiveWay  // the same, for one that may start now
+	moveFinish   // a removal that was meant before
+	moveUntie    // stop what is tied to it, and nothing else
+	moveRename   // give it the name that its file asks for
+	moveShorten  // give it the name that Compose gives
+	moveReload   // have it take over files
+	moveSignal   // have the proxy of a front started anew
+	movePolicy   // set the engine's restart policy
+	moveRecord   // keep the record of a crash
+	moveRetire   // all of an old set from one moment on
+	movePull     // an image that nobody has asked what it keeps for itself
+	moveHeal     // ask the rules that keep alive
+	moveClose    // a rollout is over
+	moveServe    // send a cluster the spec of the target
+	moveServeOff // take its service off a cluster
 )
 
 // makeMove makes a move. It reports whether something was decided that ends the pass of a
@@ -109,6 +110,10 @@ func (t *decider) makeMove(v *service, m *move) bool {
 		t.closeRollout(m.of)
 	case moveServe:
 		return t.sendSpec(v, m.why)
+	case moveServeOff:
+		t.addStep(ring.Action{
+			Kind: ring.DoServeOff, App: v.app.Name, Service: v.want.Name, Version: v.sent.Version, Commit: v.app.Commit, Index: v.sent.Index, Reason: m.why,
+		})
 	}
 	return true
 }

@@ -33,7 +33,10 @@ func (t *decider) occupiedByOthers(v *service, s *ring.Service, mine []string) s
 	for _, id := range t.holdersOf(mine) {
 		other := t.views[id]
 		for _, in := range t.seen[id] {
-			// What a cluster shows, it starts by itself, or has yet to stop.
+			if t.onCluster() && in.Kind.Ends() && !in.Live() && in.State != ring.StateRemoving {
+				continue // a run that has not begun, or is over
+			}
+			// What a cluster shows else, it starts by itself, or has yet to stop.
 			if id == v.id || !t.onCluster() && !in.Live() && !in.mayRestart() && !t.isOutrunBy(id, in) {
 				continue
 			}

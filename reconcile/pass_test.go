@@ -93,7 +93,7 @@ func TestViewsFollowFacts(t *testing.T) {
 // by who carries outcomes out.
 func TestViewsAreSetByFew(t *testing.T) {
 	makers := map[string]string{
-		"judgeInstance": "what is known of an instance", "judgeTask": "what is known of one of a cluster", "judgeFront": "what is known of an instance that is a front", "chooseTarget": "the target", "useGoodFiles": "the target, with the files that were good",
+		"judgeInstance": "what is known of an instance", "judgeTask": "what is known of one of a cluster", "judgeRun": "the same of a run of a job", "judgeFront": "what is known of an instance that is a front", "chooseTarget": "the target", "useGoodFiles": "the target, with the files that were good",
 		"joinGroups": "the group", "changeReason": "what it computed once", "wantedWrites": "what it computed once", "goodWrites": "what it computed once",
 		"aloneBecause": "what it computed once", "inSlot": "what it computed once",
 	}

@@ -56,6 +56,10 @@ func (t *decider) followRun(v *service, in *instance, run ring.JobRun) {
 		run.Reason = "interrupted: its container is gone"
 		t.cutShort(v, nil, run)
 	case t.brokenRun(v, in, run):
+	case in.State == ring.StateRemoving, in.State == ring.StateRestarting && t.onCluster():
+		if !t.followOnCluster(v, in, run) {
+			t.boundRun(v, in, run)
+		}
 	case in.State == ring.StateCreated && in.Version != v.want.Version:
 		t.reviveRun(v, in, run)
 	case in.State == ring.StateCreated && t.cannotStartReason(v) != "":
@@ -112,7 +116,16 @@ func (t *decider) startRun(v *service, slot int, run ring.JobRun) {
 		t.wakeBy(next)
 		return
 	}
+	if v.missing = t.runObstructed(v, run); v.missing != "" {
+		v.says = v.missing
+		return
+	}
+	v.mark = t.runMark(v, run)
 	in := v.inSlot(slot)
+	if in != nil && in.State == ring.StateCreated && t.onCluster() && in.Run != nil && *in.Run != *v.mark {
+		t.removeInstance(v, in, "it was made for another run")
+		return
+	}
 	if in != nil && in.Live() && in.ID != run.Instance { // somebody began it: no run is cut short for the next
 		v.missing, v.says = startedByHand(in), startedByHand(in)
 		return
@@ -176,6 +189,9 @@ func (t *decider) adoptRun(v *service) bool {
 		run.Trigger = ring.OnSchedule
 	case len(v.runsBefore()) > 0:
 		run.Trigger = ring.Asked
+	}
+	if of, marked := adoptedRun(v, in); marked {
+		run = of
 	}
 	run.Slot = in.Slot
 	t.beginRun(v, in, run)
@@ -540,6 +556,7 @@ func (t *decider) keepRuns(v *service) {
 		at, ok := ended[in.ID]
 		switch until := at.Add(keepJob); {
 		case !ok:
+		case t.marksItsVersion(v, in) && (v.want.Kind == ring.JobK || !at.Before(newest)):
 		case at.Before(newest):
 			t.removeRun(v, in, "a newer run has ended")
 			return

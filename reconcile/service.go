@@ -19,6 +19,7 @@ type service struct {
 	rollout       ring.RolloutRow
 	sent          *ring.ClusterService // what a cluster has of it; nil elsewhere, and where it has none
 	scheduled     bool                 // its engine schedules by itself
+	mark          *ring.RunMark        // on a cluster, which run of it is to begin
 	pausedBy      ring.Reason          // why a person paused its rollouts
 	says          string               // the reason people read
 	missing       string               // what it cannot have now: an owner, a name

@@ -29,6 +29,7 @@ type nature struct {
 	noStart    bool          // the engine cannot start it
 	breaks     int           // so many containers of it the engine never starts, and the next ones it does
 	noImage    bool          // the registry says not found
+	nowhere    bool          // no node of a swarm takes a run of it
 	rejected   bool          // no node of a swarm has it
 	stops      time.Duration // from its stop signal to its end, on a swarm
 	signer     string        // whose key signed it; "" is nobody's
@@ -283,6 +284,7 @@ func (e *engine) moment(until time.Time) time.Time {
 func (e *engine) tick() {
 	if e.swarm != nil {
 		e.swarmTick()
+		e.endRuns()
 		return
 	}
 	e.lateTables()

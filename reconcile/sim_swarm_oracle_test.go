@@ -36,7 +36,7 @@ func (d *daemon) watchSent(a ring.Action, want *ring.Service) {
 		}
 		return
 	case ring.DoServeOff:
-		if want != nil {
+		if want != nil && !want.Kind.Ends() {
 			d.violate("I5: %s is to be removed, and the plan in force has it", a.Target())
 		}
 		return

@@ -24,6 +24,7 @@ type swarmRun struct {
 	data    map[string]bool // what writes to a volume, and so runs once
 	each    map[string]bool // what runs once on each node
 	depends bool            // b depends on a
+	jobs    *rand.Rand      // of a job that a may depend on; nil without one
 	// patience is how long a node lets a task be that was never healthy: gitring judges first. 0 is none.
 	patience time.Duration
 	until    time.Time // of the last fault
@@ -42,6 +43,12 @@ func newSwarmRun(seed int64) *swarmRun {
 	if r.Intn(3) == 0 {
 		others := ring.NewFacts()
 		s.beside = &others
+	}
+	if seed%5 == 2 {
+		s.jobs, s.swarm.once = rand.New(rand.NewSource(-seed)), map[string]int{}
+		for v := 1; v <= 3; v++ {
+			s.natures[image("j", v)] = nature{exitAfter: time.Duration(1+s.jobs.Intn(90)) * time.Second, exit: max(0, s.jobs.Intn(4)-2)}
+		}
 	}
 	for _, name := range []string{"a", "b"} {
 		s.data[name], s.knobs[name] = r.Intn(5) == 0, s.randomKnobs()
@@ -116,8 +123,25 @@ func (s *swarmRun) randomPlan(n int) *ring.Plan {
 	if len(app.Services) == 0 {
 		app.Services = append(app.Services, s.service("a", 1, true))
 	}
+	if s.jobs != nil && (s.jobs.Intn(8) > 0 || len(app.Services) < 2) { // whoever removes most of an app is asked
+		app.Services = append(app.Services, s.job(1+s.jobs.Intn(3)))
+		if s.jobs.Intn(2) == 0 {
+			app.Services[0].DependsOn = append(app.Services[0].DependsOn, ring.Dependency{Service: "j", Until: ring.Completed})
+		}
+	}
 	app.Written = ring.WrittenApp(app)
 	return &ring.Plan{Source: "s", Commit: sha, Apps: []ring.App{app}}
+}
+
+// job is one that runs once for a version.
+func (s *swarmRun) job(version int) ring.Service {
+	v := ring.Service{
+		Name: "j", Kind: ring.JobK, Replicas: 1, Job: &ring.Job{Run: "on_change"}, Rollout: ring.DefaultRollout(),
+		Spec:    ring.Spec{Image: image("j", version), Networks: []ring.Attachment{{Network: "default"}}, Cluster: &ring.ClusterSpec{}},
+		Restart: ring.Restart{Policy: ring.NeverStop},
+	}
+	v.Written = ring.WrittenHash(v.Spec)
+	return v
 }
 
 func (s *swarmRun) service(name string, version int, with bool) ring.Service {
@@ -207,6 +231,11 @@ func (s *swarmRun) moves() bool {
 			return true
 		}
 	}
+	for _, b := range s.boxes {
+		if b.Run != nil && b.running() {
+			return true
+		}
+	}
 	return false
 }
 
@@ -292,6 +321,12 @@ func (s *swarmRun) rest() {
 		name := plan.Apps[0].Services[i].Name
 		want, in := app.Service(name)
 		id := ring.ID("web", name)
+		if want.Kind.Ends() {
+			if run := s.disk.Jobs[ring.VersionKey(id, want.Version)]; run.State != jobSucceeded && run.State != jobFailed {
+				s.violate("I7: the run of %s came to no end: %+v", id, run)
+			}
+			continue
+		}
 		if !in || want.Spec.Image != plan.Apps[0].Services[i].Spec.Image {
 			s.violate("I7: %s of the newest plan is not in force", id)
 			return
@@ -350,6 +385,13 @@ func (s *swarmRun) waitsFor(app *ring.App, want *ring.Service) bool {
 	for _, d := range want.DependsOn {
 		on, in := app.Service(d.Service)
 		verdict, judged := s.disk.Verdicts[ring.VersionKey(ring.ID(app.Name, d.Service), on.Version)]
+		if in && on.Kind.Ends() {
+			// One that failed is not run again; nor is one that was stopped because it left the plan.
+			if s.disk.Jobs[ring.VersionKey(ring.ID(app.Name, d.Service), on.Version)].State == jobFailed {
+				return true
+			}
+			continue
+		}
 		if in && (judged && !verdict.Good || !s.natures[on.Spec.Image].good() || s.waitsFor(app, &on)) {
 			return true // or that one waits for the data of this one, which is told
 		}

@@ -31,6 +31,8 @@ type swarmModel struct {
 	services map[string]*swarmService // by name
 	gone     []*swarmService          // removed, with tasks that still stop
 	files    map[string]ring.ClusterFile
+	once     map[string]int       // how often a run began, by its name; nil where it may again
+	runs     map[string]swarmSpec // of runs of jobs, by the ID of their service
 	index    uint64
 	quorum   bool
 	lease    ring.Lease // the zero value where one manager has gitring
@@ -115,7 +117,7 @@ type swarmUpdate struct {
 }
 
 func newSwarmModel() *swarmModel {
-	m := &swarmModel{services: map[string]*swarmService{}, files: map[string]ring.ClusterFile{}, quorum: true, stopped: func(*swarmService, *swarmTask, string) {}, started: func(*swarmService) {}}
+	m := &swarmModel{runs: map[string]swarmSpec{}, services: map[string]*swarmService{}, files: map[string]ring.ClusterFile{}, quorum: true, stopped: func(*swarmService, *swarmTask, string) {}, started: func(*swarmService) {}}
 	for _, name := range []string{"n1", "n2", "n3"} {
 		m.nodes = append(m.nodes, &swarmNode{name: name})
 	}
@@ -151,6 +153,9 @@ func (e *engine) applyOnSwarm(a ring.Action) (ring.Done, error) {
 	if !m.quorum {
 		return ring.Done{}, errNoLeader
 	}
+	if done, err, is := e.onRun(a); is {
+		return done, err
+	}
 	e.told(string(a.Kind), a.Service+a.Name, nil)
 	name := a.App + "_" + a.Service
 	switch a.Kind {
@@ -167,6 +172,11 @@ func (e *engine) applyOnSwarm(a ring.Action) (ring.Done, error) {
 				return ring.Done{InUse: true}, nil
 			}
 		}
+		for _, r := range e.runsSeen() {
+			if slices.Contains(r.Files, a.Name) {
+				return ring.Done{InUse: true}, nil
+			}
+		}
 		delete(m.files, a.Name)
 		return ring.Done{}, nil
 	case ring.DoNetwork:
@@ -175,6 +185,11 @@ func (e *engine) applyOnSwarm(a ring.Action) (ring.Done, error) {
 	case ring.DoNetworkOff:
 		for _, s := range m.services {
 			if slices.Contains(s.nets(), a.NetworkName) {
+				return ring.Done{InUse: true}, nil
+			}
+		}
+		for _, r := range e.runsSeen() {
+			if slices.Contains(r.Networks, a.NetworkName) {
 				return ring.Done{InUse: true}, nil
 			}
 		}
@@ -293,7 +308,7 @@ func (e *engine) takeSpec(s *swarmService, spec swarmSpec) {
 
 // clusterSeen is a look at a swarm.
 func (e *engine) clusterSeen() *ring.Cluster {
-	c := &ring.Cluster{Lease: e.swarm.lease}
+	c := &ring.Cluster{Lease: e.swarm.lease, Runs: e.runsSeen()}
 	for _, n := range e.swarm.nodes {
 		state, availability := "ready", "active"
 		if n.down(e.now) {

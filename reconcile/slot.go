@@ -81,6 +81,9 @@ func (t *decider) createInstance(v *service, slot int, start bool, why string) b
 		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networkNames(v.of),
 		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why, Kept: t.namesKept(), Owners: owners,
 	}
+	if v.mark != nil {
+		a.Run, a.Name = v.mark, ring.RunName(v.app.Name, v.want.Name, v.target.Version, *v.mark)
+	}
 	if why := t.unverifiedReason(v.of, v.target); why != "" { // before any of it is fetched
 		v.missing = why
 		return false

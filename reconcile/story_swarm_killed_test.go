@@ -12,7 +12,8 @@ import (
 
 // storiesKilled are the stories of a swarm that hold whenever the daemon ends.
 var storiesKilled = []string{
-	"first", "update", "fails-unready", "fails-rejected", "fails-pause", "superseded-good", "hand-edit", "hand-removed", "files", "leaves", "depends", "data", "settings-meanwhile",
+	"first", "update", "fails-unready", "fails-rejected", "fails-pause", "superseded-good", "hand-edit", "hand-removed", "files", "leaves", "depends", "data", "settings-meanwhile", "global", "job", "job-fails",
+	"job-moves", "job-data", "job-leaves", "job-worker", "job-timeout",
 }
 
 // tellKilled tells a story in which the daemon ends at one boundary of a step on the swarm, the
@@ -20,7 +21,8 @@ var storiesKilled = []string{
 func tellKilled(text string, at boundary, nth int) (steps int, bad string) {
 	s := newStory()
 	s.crash = func(b boundary, a ring.Action) bool {
-		onSwarm := a.Kind == ring.DoServe || a.Kind == ring.DoServeOff || a.Kind == ring.DoFileOff || a.Kind == ring.DoNetwork
+		onSwarm := a.Kind == ring.DoServe || a.Kind == ring.DoServeOff || a.Kind == ring.DoFileOff || a.Kind == ring.DoNetwork ||
+			a.Kind == ring.DoCreate || a.Kind == ring.DoStart || a.Kind == ring.DoStop || a.Kind == ring.DoRemove
 		if b != beforeCall && nth == 0 || b != at && nth > 0 || !onSwarm {
 			return false
 		}

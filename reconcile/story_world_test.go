@@ -429,6 +429,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.noStart = true
 	case text == "is on no node":
 		n.rejected = true
+	case text == "finds no node":
+		n.nowhere = true
 	case text == "is out of memory":
 		n.oom = true
 	case strings.HasPrefix(text, "listens on "): // listens on 90

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gitring/gitring/ring"
@@ -38,6 +39,10 @@ func (t *Pass) clusterService(id ring.ServiceID) *ring.ClusterService {
 // judgeTask folds what is known of an instance of a cluster into ready, down, or neither. Its
 // node asks its check, and says that it runs once that passed.
 func (t *Pass) judgeTask(v *service, in *instance) {
+	if in.Kind.Ends() {
+		t.judgeRun(in)
+		return
+	}
 	in.inferred = in.Health == ""
 	switch {
 	case in.State == ring.StateCreated:
@@ -57,6 +62,20 @@ func (t *Pass) judgeTask(v *service, in *instance) {
 		return
 	}
 	in.ready, in.fit = true, true
+}
+
+// judgeRun does so for a run of a job.
+func (t *Pass) judgeRun(in *instance) {
+	in.down, in.reason = in.State != ring.StateCreated, cmp.Or(in.Says, string(in.State))
+	switch {
+	case in.Ended():
+		in.reason = cmp.Or(in.Says, t.endSays(in))
+	case in.State != ring.StateRunning:
+	case t.isAway(in):
+		in.reason = say("is on node %s, which does not answer", in.Node)
+	default:
+		in.ready, in.fit, in.down, in.reason = true, true, false, ""
+	}
 }
 
 // isAway reports whether the node of an instance does not answer its cluster. The cluster starts

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gitring/gitring/ring"
@@ -21,6 +22,8 @@ func (t *decider) follow() {
 	forget(t, "hands", t.Facts.Hands)
 	forget(t, "drift", t.Facts.Drift)
 	forget(t, "trouble", t.Facts.Troubles)
+	forget(t, "cron", t.Facts.Cron)
+	t.noteRuns()
 	for _, key := range keysThat(t.Facts.Posts, func(key string) bool { p := t.Facts.Posts[key]; return p.Open() }) {
 		t.setFact(ring.Forget{Table: "post", Key: key}) // who acts closes it
 	}
@@ -103,6 +106,9 @@ func (t *Pass) servesLong(v *service) bool {
 		}
 		n++
 	}
+	if s.Global {
+		return n > 0 && n == t.onNodes(v.want).Replicas
+	}
 	return n > 0 && n == s.Replicas
 }
 
@@ -117,6 +123,33 @@ func writingToo(v *service, all []*service) map[string][]ring.ServiceID {
 		}
 	}
 	return out
+}
+
+// noteRuns remembers of runs what ended, as the cluster shows it, and forgets what was under way:
+// whoever acts sees to that.
+func (t *decider) noteRuns() {
+	for _, key := range sortedKeys(t.Facts.Jobs) {
+		if run := t.Facts.Jobs[key]; run.State == jobStarted || run.State == "" {
+			t.setFact(ring.Forget{Table: "job", Key: key})
+		}
+	}
+	for i := range t.Seen.Instances {
+		in := &t.Seen.Instances[i]
+		if in.Run == nil || !in.Run.Due.IsZero() || !in.Ended() { // what is due counts by its own times
+			continue
+		}
+		run := ring.JobRun{
+			ID: ring.ID(in.App, in.Service), Version: in.Version, Commit: in.Commit, Trigger: in.Run.Trigger, For: in.Run.For, Due: in.Run.Due, Slot: in.Slot,
+			Instance: in.ID, Tries: 1, Started: in.Started, Ended: in.Finished, ExitCode: in.ExitCode, State: jobSucceeded, Reason: "exit code 0",
+		}
+		if in.ExitCode != 0 {
+			run.State, run.Reason = jobFailed, cmp.Or(in.Says, exitSays(in))
+		}
+		_, key := run.Row()
+		if was, known := t.Facts.Jobs[key]; !known || was.Instance != run.Instance && run.Ended.After(was.Ended) {
+			t.setFact(run)
+		}
+	}
 }
 
 // forget removes all rows of a table.

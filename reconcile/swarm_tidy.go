@@ -46,6 +46,11 @@ func (t *Pass) namedFiles() map[string]bool {
 			named[name] = true
 		}
 	}
+	for i := range t.Seen.Cluster.Runs {
+		for _, name := range t.Seen.Cluster.Runs[i].Files {
+			named[name] = true
+		}
+	}
 	add := func(app *ring.App, s *ring.Service) {
 		for _, m := range app.Mounts(s) {
 			if m.Kind == ring.MountContent {

@@ -81,7 +81,7 @@ func (t *decider) removeOrphans(id ring.ServiceID, ins []*instance) {
 	}
 	if t.onCluster() {
 		t.removeServed(id, &f.App)
-		return
+		ins = slices.DeleteFunc(slices.Clone(ins), func(in *instance) bool { return in.Run == nil || in.State == ring.StateRemoving })
 	}
 	if front := frontID(id); len(t.seen[front]) > 0 && t.views[front] == nil && t.isFrontOf(id) {
 		return // what sends requests to it goes first

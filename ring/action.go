@@ -82,6 +82,8 @@ type Action struct {
 	Kept []string
 	// Index is, for what is done to a service of a cluster, the version index that it must have.
 	Index uint64
+	// Run says, for the create of a run of a job on a cluster, which one it is.
+	Run *RunMark
 	// Condemned is the wanted version that failed, where DoServe brings another one back for that.
 	Condemned Version
 	// Good is the last good version, where DoServe brings another one.

@@ -58,6 +58,7 @@ func (s *Spec) PinnedTo() string {
 type Cluster struct {
 	Nodes    []Node           // by name, then ID
 	Services []ClusterService // with this cluster's label, by name
+	Runs     []ClusterRun     // of jobs, with this cluster's label, by name; each is an Instance, too
 	Files    []ClusterFile    // configs and secrets with this cluster's label, by name
 	Lease    Lease
 }
@@ -200,6 +201,34 @@ type ClusterService struct {
 
 // Changed reports whether somebody changed the spec by hand.
 func (s *ClusterService) Changed() bool { return s.Sent != s.Is }
+
+// ClusterRun is what the service of one run of a job names.
+type ClusterRun struct {
+	Name, App, Service string
+	Files, Networks    []string // as those of a ClusterService
+}
+
+// RunMark says which run of a job a service of a cluster is, for whoever finds it there.
+type RunMark struct {
+	Trigger, For string    // as those of a JobRun
+	Due          time.Time // of a cron job's run
+}
+
+// longestRunName is the longest name that Swarm takes for a service.
+const longestRunName = 63
+
+// RunName is what a run of a job is called on a cluster; it is the lock: there is one for a version
+// of a job, and one for each time that a cron job is due.
+func RunName(app, service string, v Version, mark RunMark) string {
+	name, tail := app+"_"+service, "_"+v.Short()
+	if !mark.Due.IsZero() {
+		tail += "_" + mark.Due.UTC().Format("20060102T150405")
+	}
+	if room := longestRunName - len(tail); len(name) > room {
+		name = name[:room-9] + "_" + hash(name)[:8]
+	}
+	return name + tail
+}
 
 // FailedTask is a task that did not come to run, or ended by itself.
 type FailedTask struct {

@@ -91,6 +91,10 @@ type Instance struct {
 	Writes []string
 	// Node is the name of the node of a cluster that it runs on; "" elsewhere, and before it has one.
 	Node string
+	// Run says which run of a job it is, on a cluster; nil elsewhere. Says is what the cluster says
+	// of one that has not begun, or of how it ended; "" for nothing but its exit code.
+	Run  *RunMark
+	Says string
 	// Unheard are ports that it publishes and nothing listens on, for people; nil also
 	// where that cannot be seen.
 	Unheard []Unheard

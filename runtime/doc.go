@@ -98,6 +98,7 @@
 //	swarmadmit     what is on it and in the way of an app
 //	swarmseen      what a look at it says, in ring's words
 //	swarmspec      what making a service of it sends
+//	swarmjobs      the runs of jobs
 //	swarmkeys      what it cannot carry, by name
 //	lease          which of several managers acts, by what each has seen
 //	swarmlease     the lease as a config, and the calls that ask it

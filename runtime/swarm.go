@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
@@ -46,6 +47,9 @@ type manager interface {
 type Swarm struct {
 	docker *Docker
 	lease  *swarmLease // nil acts without one
+
+	mu    sync.Mutex
+	words map[string][]string // by run: the end of a log that went with its task
 }
 
 // DialSwarm is the swarm that the engine at o.URL is a manager of. One that does not answer now
@@ -60,7 +64,7 @@ func DialSwarm(ctx context.Context, o Options) (*Swarm, error) {
 
 // swarmOver is the swarm that an engine is a manager of.
 func swarmOver(ctx context.Context, d *Docker) (*Swarm, error) {
-	s := &Swarm{d, newSwarmLease(d.opts.Host, d.opts.Lease)}
+	s := &Swarm{docker: d, lease: newSwarmLease(d.opts.Host, d.opts.Lease)}
 	m, err := s.ready(ctx)
 	if err == nil && s.lease != nil {
 		_, err = s.lease.find(ctx, m)
@@ -184,6 +188,16 @@ func (s *Swarm) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 		return s.serve(ctx, m, a)
 	case ring.DoServeOff:
 		return s.serveOff(ctx, m, a)
+	case ring.DoCreate:
+		return s.createRun(ctx, m, a)
+	case ring.DoStart:
+		return s.startRun(ctx, m, a)
+	case ring.DoStop:
+		return s.stopRun(ctx, m, a)
+	case ring.DoRemove:
+		return s.removeRun(ctx, m, a)
+	case ring.DoLog:
+		return s.keepRunLog(ctx, m, a)
 	case ring.DoFileOff:
 		return s.fileOff(ctx, m, a)
 	case ring.DoNetwork:

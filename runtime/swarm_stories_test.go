@@ -163,7 +163,7 @@ func lifeOf(c *swarm.ContainerSpec) (life enginetest.Life) {
 			life.Log += fmt.Sprintf("line %d\n", i)
 		}
 	}
-	if h := c.Healthcheck; h != nil && h.Test[2] == "read" {
+	if h := c.Healthcheck; h != nil && len(h.Test) > 2 && h.Test[2] == "read" {
 		life.Unhealthy = !slices.ContainsFunc(c.Configs, func(f *swarm.ConfigReference) bool { return f.File.Name == h.Test[3] }) &&
 			!slices.ContainsFunc(c.Secrets, func(f *swarm.SecretReference) bool { return f.File.Name == h.Test[3] })
 	}
@@ -840,11 +840,17 @@ func swarmStories() []swarmStory {
 			require.Empty(t, seen.Cluster.Files)
 		}, nil},
 		{"hands on a single task are no step of a swarm", func(t *testing.T, r *swarmRig) {
-			for _, kind := range []ring.ActionKind{ring.DoCreate, ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoRename, ring.DoReload, ring.DoUpdate} {
+			for _, kind := range []ring.ActionKind{ring.DoRestart, ring.DoRename, ring.DoReload, ring.DoUpdate} {
 				_, err := r.Do(t.Context(), ring.Action{Kind: kind, App: r.app, Service: "web"})
 				require.ErrorContains(t, err, "cannot "+string(kind)+" on a swarm")
 			}
 		}, nil},
+		{"a run of a job is made at rest and begins once", runsOnce, nil},
+		{"a run that fails is not tried again by the swarm", runFails, nil},
+		{"a run that is stopped ends and does not begin again", runStops, nil},
+		{"a run that no node takes waits and says why", runWaits, nil},
+		{"a run has the files of its version and they stay with it", runFiles, nil},
+		{"runs of one version have one name and others another one", runNames, nil},
 		{"the lease moves and whoever has it no more changes nothing", leaseMoves, []swarmNeed{severalManagers}},
 		{"a manager of another key is refused", otherKeyRefused, nil},
 	}

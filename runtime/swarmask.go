@@ -178,7 +178,14 @@ func (s *Swarm) task(ctx context.Context, cannot, id string) (manager, swarm.Tas
 		return nil, swarm.Task{}, swarmFault(cannot, err)
 	}
 	i := slices.IndexFunc(list, func(t swarm.Task) bool { return t.ID == id && s.ours(&t) })
-	if i < 0 {
+	if i < 0 { // the run of a job is known by its service
+		t, err := s.taskOfRun(ctx, m, cannot, id)
+		if err != nil {
+			return nil, swarm.Task{}, err
+		}
+		if t != nil {
+			return m, *t, nil
+		}
 		return nil, swarm.Task{}, &ring.EngineError{Err: fmt.Errorf("%s: there is no such task of cluster %s any more", cannot, s.docker.opts.Host)}
 	}
 	return m, list[i], nil
@@ -249,7 +256,7 @@ func (s *Swarm) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) 
 	if !can {
 		return errNotOnSwarm(cannot, "this engine hands out none")
 	}
-	body, err := reader.TaskLogs(ctx, id, logsOptions(o))
+	body, err := reader.TaskLogs(ctx, t.ID, logsOptions(o))
 	if err != nil {
 		return fault(cannot, "", err)
 	}
@@ -277,8 +284,11 @@ func (s *Swarm) Usage(ctx context.Context, ids []string) (map[string]ring.Usage,
 	}
 	taskOf := map[string]string{} // by container
 	for i := range list {
-		if t := &list[i]; s.ours(t) && slices.Contains(ids, t.ID) && t.Status.ContainerStatus != nil {
-			taskOf[t.Status.ContainerStatus.ContainerID] = t.ID
+		t := &list[i]
+		for _, id := range ids {
+			if s.ours(t) && (t.ID == id || t.ServiceID == id) && t.Status.ContainerStatus != nil {
+				taskOf[t.Status.ContainerStatus.ContainerID] = id
+			}
 		}
 	}
 	if len(taskOf) == 0 {

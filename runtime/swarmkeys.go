@@ -186,7 +186,7 @@ func SwarmUnused() map[string]string {
 		"Name":                                other,
 		"Mode.Replicated.Replicas":            other,
 		"Mode.Global":                         other,
-		"Mode.ReplicatedJob":                  never,
+		"Mode.ReplicatedJob":                  other,
 		"Mode.GlobalJob":                      never,
 		"UpdateConfig":                        other,
 		"RollbackConfig":                      "gitring sends the last good spec, and never goes back by Swarm's own",
@@ -307,7 +307,7 @@ func serviceNotBySwarm(app *ring.App, s *ring.Service) (all []*ring.Refusal) {
 
 // serviceOnly refuses what stands beside the spec.
 func serviceOnly(s *ring.Service, refuse func(code ring.Code, key, says, hint string)) {
-	if s.Kind.Ends() {
+	if s.Kind.Ends() { // docs/decisions/0023: until its runs are shown on real engines
 		refuse(ring.Unsupported, "x-gitring.kind", fmt.Sprintf(" is a %s, which this release does not run on a swarm", s.Kind), "run it on one host, with engine.kind docker")
 	}
 	if s.Route != nil {
@@ -347,7 +347,7 @@ const longestStop = 50 * time.Second
 // mountsNotBySwarm refuses folders that only one host has, and volumes that a task which moves
 // would leave behind, or that two tasks would write.
 func mountsNotBySwarm(app *ring.App, s *ring.Service, refuse func(code ring.Code, key, says, hint string)) {
-	slow := s.Grace() > longestStop && !s.Share
+	slow := s.Grace() > longestStop && !s.Share && !s.Kind.Ends() // no task comes after that of a run
 	for _, m := range app.Mounts(s) {
 		key := "volumes." + m.Target
 		switch m.Kind {

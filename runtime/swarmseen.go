@@ -57,10 +57,16 @@ func (s swarmAnswers) seen(cluster string, at time.Time) ring.Seen {
 		if svc.Spec.Labels[labelHost] != cluster {
 			continue
 		}
+		if isRun(cluster, "", svc) {
+			out.Cluster.Runs = append(out.Cluster.Runs, seenRunOf(svc, named))
+			out.Instances = append(out.Instances, seenRun(svc, tasks[svc.ID], nodes))
+			continue
+		}
 		out.Cluster.Services = append(out.Cluster.Services, seenService(svc, tasks[svc.ID], named, nodes))
 		out.Instances = append(out.Instances, tasksOf(svc, tasks[svc.ID], nodes)...)
 	}
 	slices.SortFunc(out.Cluster.Services, func(a, b ring.ClusterService) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Cluster.Runs, func(a, b ring.ClusterRun) int { return cmp.Compare(a.Name, b.Name) })
 	there := func(t swarm.Task) bool {
 		return slices.ContainsFunc(s.services, func(x swarm.Service) bool { return x.ID == t.ServiceID })
 	}
@@ -227,7 +233,9 @@ func tasksLeft(cluster string, tasks []swarm.Task, nodes map[string]string) (out
 		was := swarm.Service{Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: swarmServiceName(c.Labels[labelApp], c.Labels[labelService]), Labels: c.Labels}}}
 		for _, in := range tasksOf(&was, tasks[i:i+1], nodes) {
 			if in.State != ring.StateExited {
-				in.State = ring.StateRemoving
+				if in.State = ring.StateRemoving; in.Kind.Ends() {
+					in.Slot = 0 // it is no run any more
+				}
 				out = append(out, in)
 			}
 		}

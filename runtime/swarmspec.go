@@ -121,6 +121,9 @@ func serviceSpec(cluster string, a ring.Action, files []swarmFile) (swarm.Servic
 	if err != nil {
 		return swarm.ServiceSpec{}, err
 	}
+	if a.Want.Kind.Ends() {
+		return jobSpec(cluster, a, task), nil
+	}
 	alone := a.Of.Alone(a.Want) != ""
 	spec := swarm.ServiceSpec{
 		Annotations:  swarm.Annotations{Name: swarmServiceName(a.App, a.Service), Labels: serviceLabels(cluster, a, alone)},

@@ -25,4 +25,5 @@
 //	volume            its volumes
 //	swarm             a swarm in memory: its controls, and what a manager answers
 //	swarmtasks        what a swarm does as its time passes: tasks and updates
+//	swarmjobs         replicated jobs of it
 package enginetest

@@ -28,7 +28,8 @@ type Life struct {
 }
 
 // Swarm has the controls of a swarm in memory. It has what the stories of services need: replicated
-// services and such with a task on each node, restarted whatever they end with, and updates that pause.
+// services and such with a task on each node, restarted whatever they end with, updates that pause, and
+// replicated jobs. It refuses others.
 type Swarm struct {
 	*Fake
 	m *Manager
@@ -230,7 +231,11 @@ func (m *Manager) ServiceInspectWithRaw(ctx context.Context, ref string, _ swarm
 func (m *Manager) taken(from swarm.ServiceSpec) (swarm.ServiceSpec, error) {
 	s := wired(from)
 	t := &s.TaskTemplate
-	if s.Mode.Replicated == nil && s.Mode.Global == nil || s.UpdateConfig == nil || s.UpdateConfig.FailureAction != swarm.UpdateFailureActionPause ||
+	if job := s.Mode.ReplicatedJob; job != nil {
+		if s.UpdateConfig != nil || t.ContainerSpec == nil || t.RestartPolicy == nil || t.RestartPolicy.Delay == nil || job.TotalCompletions == nil {
+			return s, Refuse(cerrdefs.ErrInvalidArgument, "rpc error: code = InvalidArgument desc = Jobs may not have an update config")
+		}
+	} else if s.Mode.Replicated == nil && s.Mode.Global == nil || s.UpdateConfig == nil || s.UpdateConfig.FailureAction != swarm.UpdateFailureActionPause ||
 		t.ContainerSpec == nil || t.RestartPolicy == nil || t.RestartPolicy.Condition != swarm.RestartPolicyConditionAny {
 		return s, Refuse(cerrdefs.ErrNotImplemented, "the swarm in memory has replicated and global services alone, restarted always and updated until one fails")
 	}
@@ -268,6 +273,9 @@ func (m *Manager) ServiceCreate(ctx context.Context, spec swarm.ServiceSpec, _ s
 		}
 		s := &fakeService{Service: swarm.Service{ID: m.shortID("service"), Spec: kept}}
 		m.written(&s.Meta)
+		if s.isJob() {
+			s.JobStatus = &swarm.JobStatus{}
+		}
 		m.services = append(m.services, s)
 		m.tellOf(s, events.ActionCreate)
 		return swarm.ServiceCreateResponse{ID: s.ID}, nil
@@ -289,6 +297,9 @@ func (m *Manager) ServiceUpdate(ctx context.Context, id string, v swarm.Version,
 		}
 		was := s.Spec
 		s.PreviousSpec, s.Spec, s.UpdateStatus, s.sent = &was, kept, nil, true
+		if s.isJob() {
+			s.iterate()
+		}
 		m.written(&s.Meta)
 		m.tellOf(s, events.ActionUpdate)
 		return swarm.ServiceUpdateResponse{}, nil
@@ -324,7 +335,7 @@ func (m *Manager) TaskList(ctx context.Context, o swarm.TaskListOptions) ([]swar
 	return ask(ctx, m, "TaskList", func() ([]swarm.Task, error) {
 		out := []swarm.Task{}
 		for _, t := range m.tasks() {
-			if o.Filters.ExactMatch("id", t.ID) && o.Filters.ExactMatch("node", t.NodeID) && o.Filters.ExactMatch("desired-state", string(t.DesiredState)) {
+			if o.Filters.ExactMatch("id", t.ID) && o.Filters.ExactMatch("node", t.NodeID) && o.Filters.ExactMatch("service", t.ServiceID) && o.Filters.ExactMatch("desired-state", string(t.DesiredState)) {
 				out = append(out, t.Task)
 			}
 		}

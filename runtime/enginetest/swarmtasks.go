@@ -27,7 +27,7 @@ type fakeTask struct {
 
 // wanted reports whether the swarm wants it to run, now or soon.
 func (t *fakeTask) wanted() bool {
-	return t.DesiredState == swarm.TaskStateReady || t.DesiredState == swarm.TaskStateRunning
+	return t.DesiredState == swarm.TaskStateReady || t.DesiredState == swarm.TaskStateRunning || t.DesiredState == swarm.TaskStateComplete
 }
 
 // over reports whether it runs no more and never will.
@@ -52,6 +52,10 @@ func (m *Manager) work() {
 	m.leaving = slices.DeleteFunc(m.leaving, (*fakeTask).over)
 	for _, s := range m.services {
 		s.tasks = slices.DeleteFunc(s.tasks, func(t *fakeTask) bool { return t.over() && t.DesiredState == swarm.TaskStateRemove })
+		if s.isJob() {
+			m.job(s)
+			continue
+		}
 		m.watch(s) // before what failed is made anew, as it may have been of an update
 		m.restart(s)
 		m.scale(s)
@@ -96,7 +100,7 @@ func (m *Manager) advance(t *fakeTask) {
 	switch t.Status.State {
 	case swarm.TaskStateNew, swarm.TaskStatePending:
 		node := m.nodeFor(t)
-		if t.Slot == 0 { // of a service on each node
+		if t.at > 0 && t.Slot == 0 { // of a service on each node
 			node = &m.nodes[t.at-1]
 		}
 		if node == nil {
@@ -112,7 +116,7 @@ func (m *Manager) advance(t *fakeTask) {
 		}
 		m.is(t, swarm.TaskStateReady, "prepared", "")
 	case swarm.TaskStateReady:
-		if t.DesiredState == swarm.TaskStateRunning {
+		if t.DesiredState != swarm.TaskStateReady {
 			m.starts(t)
 		}
 	case swarm.TaskStateStarting:
