@@ -3,6 +3,7 @@ package ring
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // The words below are those of every state that people see, whether in a terminal or on a page.
@@ -71,6 +72,25 @@ func ServiceWord(sv *ServiceStatus) string {
 		return RolloutWord(r.Phase, r.Code, sv.Phase)
 	}
 	return string(sv.Phase)
+}
+
+// startTakes is how long a service that starts is not called down, unless a check of it fails.
+const startTakes = 30 * time.Second
+
+// IsDown reports whether nothing of a service serves that should. One that starts is down once a
+// check of it fails, and once it takes long.
+func IsDown(sv *ServiceStatus, now time.Time) bool {
+	switch {
+	case sv.Kind != Worker || sv.Wanted == 0 || sv.Ready > 0:
+		return false
+	case sv.Phase == PhaseDegraded || sv.Phase == PhaseFailed:
+		return true
+	}
+	return sv.Phase == PhaseProgressing &&
+		(slices.ContainsFunc(sv.Instances, func(in InstanceStatus) bool { return in.Failing }) ||
+			slices.ContainsFunc(sv.Conditions, func(c Condition) bool {
+				return c.Type == ConditionAvailable && c.Status == ConditionFalse && !c.Since.IsZero() && now.Sub(c.Since) > startTakes
+			}))
 }
 
 // AsStatus is what is explained, as the status has it.

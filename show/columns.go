@@ -307,8 +307,8 @@ func memoryOf(usage map[string]ring.Usage, id string) string {
 }
 
 // hasProblem reports whether a service needs a person's eye.
-func hasProblem(sv *ring.ServiceStatus) bool {
-	return rank(sv) < moving || rank(sv) == moving && !working(sv.Phase) ||
+func hasProblem(sv *ring.ServiceStatus, now time.Time) bool {
+	return ring.IsDown(sv, now) || rank(sv) < moving || rank(sv) == moving && !working(sv.Phase) ||
 		slices.ContainsFunc(sv.Instances, func(in ring.InstanceStatus) bool {
 			return in.Failing || in.State == ring.SlotCrashed || in.State == ring.SlotBackingOff
 		}) ||

@@ -55,11 +55,11 @@ func firstTrouble(st *ring.Status) string {
 	for i := range st.Sources {
 		src := &st.Sources[i]
 		places := placesOf(src.Apps)
-		worstFirst(places)
+		worstFirst(places, st.At)
 		switch {
 		case src.Refusal != nil:
 			return src.Refusal.Error()
-		case len(places) > 0 && hasProblem(places[0].service):
+		case len(places) > 0 && hasProblem(places[0].service, st.At):
 			return places[0].id() + " " + ring.ServiceWord(places[0].service) + ": " + places[0].service.Reason
 		case src.Sync != ring.SyncSynced && later == "":
 			later = src.Reason

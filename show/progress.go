@@ -73,7 +73,7 @@ func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has
 			}
 		}
 		has.restOfRefused(s, src.Apps)
-		shown, hidden := split(placesOf(src.Apps), has.Services)
+		shown, hidden := split(placesOf(src.Apps), has.Services, now)
 		if len(shown) > 0 {
 			s.Table(2, progressHead(shown), progressRows(shown, now))
 		}

@@ -50,7 +50,7 @@ func Fitting(st *ring.Status, height int, draw func(*Shown) string) string {
 			}
 		}
 	}
-	worstFirst(all)
+	worstFirst(all, st.At)
 	with := func(services, refusals int) *Shown {
 		shown := &Shown{Services: map[*ring.ServiceStatus]bool{}, Refusals: map[*ring.AppStatus]bool{}}
 		for _, p := range all[:services] {
@@ -61,7 +61,7 @@ func Fitting(st *ring.Status, height int, draw func(*Shown) string) string {
 		}
 		return shown
 	}
-	bad := slices.IndexFunc(all, func(p place) bool { return rank(p.service) >= moving })
+	bad := slices.IndexFunc(all, func(p place) bool { return rank(p.service) >= moving && !ring.IsDown(p.service, st.At) })
 	if bad < 0 {
 		bad = len(all)
 	}
@@ -93,13 +93,20 @@ func (x *Shown) restOfRefused(s *screen.Screen, apps []ring.AppStatus) {
 	}
 }
 
-func worstFirst(places []place) {
+func worstFirst(places []place, now time.Time) {
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(rank(a.service), rank(b.service)) })
+	downFirst(places, now)
+}
+
+// downFirst puts what does not serve before what does.
+func downFirst(places []place, now time.Time) {
+	down := func(p place) string { return wording.When(!ring.IsDown(p.service, now), "serves") }
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(down(a), down(b)) })
 }
 
 // split has the picked places, the worst first, and the others.
-func split(places []place, picked map[*ring.ServiceStatus]bool) (shown, hidden []place) {
-	worstFirst(places)
+func split(places []place, picked map[*ring.ServiceStatus]bool, now time.Time) (shown, hidden []place) {
+	worstFirst(places, now)
 	for _, p := range places {
 		if picked[p.service] {
 			shown = append(shown, p)

@@ -355,12 +355,13 @@ func showApps(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	if v.Wide {
 		shown = placesWithFronts(apps)
 	}
+	downFirst(shown, v.Now)
 	var hidden []place
 	if v.Shown != nil {
-		shown, hidden = split(shown, v.Shown.Services)
+		shown, hidden = split(shown, v.Shown.Services, v.Now)
 	}
 	if v.Problems {
-		shown = slices.DeleteFunc(shown, func(p place) bool { return !hasProblem(p.service) })
+		shown = slices.DeleteFunc(shown, func(p place) bool { return !hasProblem(p.service, v.Now) })
 	}
 	if len(shown) > 0 {
 		s.Gap()

@@ -430,3 +430,31 @@ func TestALineOfProgressCountsWhatIsUpdated(t *testing.T) {
 	require.NoError(t, SayProgress(screen.NewLive(&out, time.Now), src, false))
 	require.Regexp(t, `shop/web +Progressing +1 of 4 updated +3/4 ready`, out.String())
 }
+
+// What does not serve stands before what does, and is a problem, even on its first deploy.
+func TestWhatIsDownStandsFirst(t *testing.T) {
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	app := func(name string, sv ring.ServiceStatus) ring.AppStatus {
+		sv.Name, sv.Kind, sv.Wanted = name, ring.Worker, 1
+		return ring.AppStatus{Name: name, Services: []ring.ServiceStatus{sv}}
+	}
+	st := &ring.Status{At: now, Sources: []ring.SourceStatus{{Name: "prod", Sync: ring.SyncApplying, Apps: []ring.AppStatus{
+		app("api", ring.ServiceStatus{Phase: ring.PhaseHeld, Ready: 1}),
+		app("web", ring.ServiceStatus{Phase: ring.PhaseReady, Ready: 1, Rollout: &ring.RolloutStatus{Phase: ring.RolloutIsRestored}}),
+		app("wiki", ring.ServiceStatus{Phase: ring.PhaseProgressing, Reason: "0/1 ready; slot 1 not ready: 503", Conditions: []ring.Condition{
+			{Type: ring.ConditionAvailable, Status: ring.ConditionFalse, Since: now.Add(-time.Minute)},
+		}}),
+	}}}}
+	says := func(v View) string {
+		s := screen.New(false, 0)
+		v.Now = now
+		Status(s, st, v)
+		return s.String()
+	}
+	require.Regexp(t, `(?s)wiki/wiki.*api/api.*web/web`, says(View{}))
+	require.Regexp(t, `wiki/wiki +Progressing`, says(View{Problems: true}))
+	st.Sources[0].Apps = st.Sources[0].Apps[2:]
+	require.NotContains(t, says(View{Problems: true}), "nothing is wrong")
+	shown := Fitting(st, 40, func(x *Shown) string { return says(View{Shown: x}) })
+	require.Contains(t, shown, "wiki/wiki")
+}

@@ -189,7 +189,14 @@ func hostState(st *ring.Status) (tone, word, says string, at int) {
 			if a.Refusal != nil {
 				why = a.Refusal.Says
 			}
-			is(appMark(a), strings.TrimSuffix(a.Name+": "+strings.TrimPrefix(why, a.Name+": "), ": "), i)
+			mark := appMark(a)
+			if appIsDown(a, st.At) {
+				mark = downMark(markOf(ring.Degraded))
+				if a.Refusal != nil {
+					why = a.Reason
+				}
+			}
+			is(mark, strings.TrimSuffix(a.Name+": "+strings.TrimPrefix(why, a.Name+": "), ": "), i)
 		}
 	}
 	for _, t := range troubles(st) {
@@ -329,6 +336,9 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 	warn("fetching", wording.When(src.Unconfined != "", "is not kept from "+src.Unconfined))
 	for i := range src.Apps {
 		app := a.app(&src.Apps[i])
+		if app.Mark.Rank < ranks[toneBad] && v.Mark.Tone == toneMove {
+			v.Mark = downMark(v.Mark)
+		}
 		if app.Mark.Tone == toneGood {
 			v.Well = append(v.Well, app)
 		} else {
@@ -391,6 +401,9 @@ func conditionWords(of string) string {
 
 func (a *asking) app(app *ring.AppStatus) *appView {
 	v := &appView{Mark: appMark(app), Name: app.Name, Commit: app.Commit, Refusal: app.Refusal, Acts: a.may(api.ScopeOperate)}
+	if appIsDown(app, a.status.At) {
+		v.Mark = downMark(v.Mark)
+	}
 	v.Overrides = a.overrides(app.Name)
 	var once said
 	for i := range app.Services {
@@ -450,6 +463,9 @@ func (a *asking) service(app string, sv *ring.ServiceStatus) *serviceView {
 		App: app, Name: sv.Name, Kind: sv.Kind, Mark: serviceMark(sv), Runs: sv.Kind.Ends(), Ready: sv.Ready, Wanted: sv.Wanted,
 		Commit: cmp.Or(sv.Running, sv.Commit), Reason: sv.Reason, Next: a.clock.due(sv.NextRun, sv.Timezone),
 		Logs: a.may(api.ScopeLogs), Acts: a.may(api.ScopeOperate),
+	}
+	if ring.IsDown(sv, a.status.At) {
+		v.Mark = downMark(v.Mark)
 	}
 	once := said{sv.Reason}
 	if sv.Running != "" && sv.Running != sv.Commit {

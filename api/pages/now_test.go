@@ -294,3 +294,23 @@ func TestAFrontHasARowOnlyWhereItIsWrong(t *testing.T) {
 	app.Services[0].Phase = ring.PhaseDegraded
 	require.False(t, isFoldedFront(&app, &app.Services[1]), "it is wrong, too")
 }
+
+// The only app that is down stands before those that are refused and still serve, and has their colour.
+func TestWhatIsDownStandsBeforeWhatServes(t *testing.T) {
+	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	app := func(name, health string, ready int, refused *ring.Refusal) ring.AppStatus {
+		sv := ring.ServiceStatus{Name: name, Kind: ring.Worker, Phase: ring.PhaseReady, Ready: ready, Wanted: 1}
+		if ready == 0 {
+			sv.Phase, sv.Instances = ring.PhaseProgressing, []ring.InstanceStatus{{Slot: 1, State: ring.SlotStarting, Failing: true}}
+		}
+		return ring.AppStatus{Name: name, Health: health, Refusal: refused, Services: []ring.ServiceStatus{sv}}
+	}
+	f := &fake{status: ring.Status{Host: "edge-1", At: at, Sources: []ring.SourceStatus{{Name: "prod", Branch: "main", Sync: ring.SyncApplying, Apps: []ring.AppStatus{
+		app("films", ring.Healthy, 1, &ring.Refusal{Code: "PolicyViolation", Says: "no"}), app("held", ring.Held, 1, nil), app("wiki", ring.Progressing, 0, nil),
+	}}}}}
+	page := get(t, f.handler(everything), "/").Body.String()
+	require.Regexp(t, `(?s)href="/app/wiki".*href="/app/films".*href="/app/held"`, page)
+	require.NotContains(t, page, `class="shape half"`, "it looks as if all went well")
+	word, says, _ := HostWord(&f.status)
+	require.Equal(t, ring.Degraded+" wiki", word+" "+says)
+}

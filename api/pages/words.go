@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/doctor"
@@ -144,6 +145,20 @@ func appMark(a *ring.AppStatus) Mark {
 		}
 	}
 	return m
+}
+
+// downMark is the state of what does not serve and should: nothing is more wrong.
+func downMark(m Mark) Mark {
+	if m.Tone != toneBad {
+		m.Shape, m.Tone = "triangle", toneBad
+	}
+	m.Rank = -1
+	return m
+}
+
+// appIsDown reports whether a service of an app does not serve and should.
+func appIsDown(a *ring.AppStatus, now time.Time) bool {
+	return slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return ring.IsDown(&sv, now) })
 }
 
 // serviceMark is the state of a service. Its conditions stand beside it.
