@@ -233,6 +233,21 @@ func TestNoLongWordIsWiderThanAPhone(t *testing.T) {
 	}
 }
 
+// Where there is room, the journal of a commit breaks no word of what was done and by whom.
+func TestTheJournalOfACommitBreaksNoWord(t *testing.T) {
+	w := newWorld()
+	w.events = append(w.events, ring.Event{
+		Seq: int64(len(w.events) + 1), At: w.ago(time.Hour), Kind: ring.CommitAccepted, Source: "prod", Commit: newQueue, Actor: "nora@example.org",
+		Reason: strings.Repeat("signed by somebody who may, ", 12),
+	})
+	b := serve(t, w).open(t, light).visit("/commit/" + string(newQueue)).reads("nora@example.org")
+	require.True(t, js[bool](b, `[...document.querySelectorAll('td[data-of=What], td[data-of=By]')].every(cell => {
+		const words = document.createRange()
+		words.selectNodeContents(cell)
+		return words.getClientRects().length < 2
+	})`), "a word is broken")
+}
+
 var long = strings.Repeat("w", 120)
 
 // lengthen puts a long word into each text that somebody writes, and counts them.
