@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,7 +36,7 @@ func validateCmd(g *globals) *cobra.Command {
 			"values and policy of a source from there, and reads the signers that the repository\n" +
 			"names. Without, it is the configuration that the clone's own setting gitring.config\n" +
 			"names (gitring init --set-git-config writes it); else the policy is compose's.\n" +
-			"Exit 7 when anything is refused.\n\n" +
+			"Exit 7 when anything is refused, 4 where no app is found.\n\n" +
 			"--pre-push reads what git tells a pre-push hook, and checks the commit that would\n" +
 			"come to the branch that hosts follow. gitring init --hook writes that hook.",
 		Args: args(cobra.MaximumNArgs(1)),
@@ -72,6 +73,7 @@ type validated struct {
 	NotRead []manifest.NotRead `json:"not_read,omitempty"` // Compose files that are no app's
 	others  []string           // sources of the configuration that were not looked at
 	env     string             // env.dir of the configuration
+	lacking bool               // there is no app, and nothing that lists any
 }
 
 func (g *globals) validate(dir, source, profile string) error {
@@ -87,6 +89,7 @@ func (g *globals) validate(dir, source, profile string) error {
 		return err
 	}
 	defer tree.Close()
+	r.needsApp = true
 	return g.validateCommit(&ring.Commit{Tree: tree}, r, dir)
 }
 
@@ -133,6 +136,7 @@ type held struct {
 	warnings []string
 	others   []string // sources of the configuration besides the one that is checked
 	env      string   // env.dir of the configuration
+	needsApp bool     // without any app it is the wrong folder; a pushed commit may have none
 }
 
 // useConfigOfClone takes the configuration that a clone's own setting names, where none is
@@ -200,8 +204,12 @@ func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 	if says := reconcile.WithoutRestart(plan.Apps); says != "" {
 		v.Notes = append(v.Notes, says)
 	}
+	v.lacking = by.needsApp && len(v.Apps)+len(v.Refusals) == 0 && !listsApps(c.Tree, by.settings.Path)
 	if err := g.showValidated(v); err != nil {
 		return err
+	}
+	if v.lacking {
+		return noApp(path.Join(name, by.settings.Path))
 	}
 	if len(v.Refusals) > 0 {
 		return exit.Outcome(exit.Refused)
@@ -210,6 +218,21 @@ func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 		g.notice("no app for this host in %s: nothing would run", path.Join(name, by.settings.Path))
 	}
 	return nil
+}
+
+// listsApps reports whether a gitring.yaml stands where apps are searched: what it lists may be
+// for other hosts.
+func listsApps(tree fs.FS, folder string) bool {
+	_, err := fs.Stat(tree, path.Join(folder, "gitring.yaml"))
+	return err == nil
+}
+
+// noApp is of a folder that holds no app: a check of the wrong folder must not pass.
+func noApp(folder string) error {
+	return &exit.Failure{
+		Code: exit.NotFound, Says: "no app in " + folder + ": no gitring.yaml there, and no compose.yaml, compose.yml, docker-compose.yaml or docker-compose.yml",
+		Hint: "gitring validate <dir> names the folder of the repository; where apps lie in one below, --config names a configuration with that path (gitring init --path writes one)",
+	}
 }
 
 // withoutSource names the place of a source's shared values by what is known of it without a
@@ -282,6 +305,8 @@ func (g *globals) showValidated(v validated) error {
 func (v *validated) verdict() []screen.Word {
 	passing := wording.Counted(len(v.Apps), "app") + wording.When(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))
 	switch {
+	case v.lacking:
+		return []screen.Word{screen.Painted("nothing to check:", screen.Red), screen.Text(passing)}
 	case len(v.Refusals) == 0:
 		return []screen.Word{screen.Painted("ok:", screen.Green), screen.Text(passing)}
 	case v.Refused == 0 && len(v.Apps) == 0:
