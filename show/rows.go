@@ -256,13 +256,13 @@ func reasonOf(sv *ring.ServiceStatus, terminal bool) string {
 		reason = barred(reason)
 	}
 	updated := updatedOf(sv)
-	done := sv.Updated
+	done := updatedAndReady(sv)
 	if terminal && updated == "" && rolling(sv) {
 		updated = fmt.Sprintf("%d of %d updated", sv.Wanted, sv.Wanted)
 	}
-	if updated != "" && sv.Ready < sv.Updated { // what is new serves only once it is ready
-		done = sv.Ready
-		updated += wording.When(sv.Ready == 0, ", none ready") + wording.When(sv.Ready > 0, fmt.Sprintf(", %d ready", sv.Ready))
+	if updated != "" && done < sv.Updated { // what is new serves only once it is ready
+		of := wording.When(sv.Ready > done, "of them ") // those of before are ready too
+		updated += wording.When(done == 0, ", none "+of+"ready") + wording.When(done > 0, fmt.Sprintf(", %d %sready", done, of))
 	}
 	if updated != "" {
 		if terminal {
@@ -271,6 +271,20 @@ func reasonOf(sv *ring.ServiceStatus, terminal bool) string {
 		reason = strings.TrimSuffix(updated+"; "+reason, "; ")
 	}
 	return reason
+}
+
+// updatedAndReady is how many instances of the wanted version are ready.
+func updatedAndReady(sv *ring.ServiceStatus) int {
+	ready := min(sv.Updated, sv.Ready)
+	if len(sv.Instances) > 0 {
+		ready = 0
+	}
+	for _, in := range sv.Instances {
+		if in.Version == sv.Version && in.State == ring.SlotReady {
+			ready++
+		}
+	}
+	return ready
 }
 
 // rolling reports whether a rollout moves a service.

@@ -420,6 +420,11 @@ func TestAnUpdateThatIsNotReadyIsNoFullBar(t *testing.T) {
 	require.Regexp(t, `^\[#####-----\] 4 of 4 updated, 2 ready; `, reasonOf(&sv, true))
 	sv.Updated, sv.Ready = 1, 3
 	require.Regexp(t, `^\[##--------\] 1 of 4 updated; `, reasonOf(&sv, true), "those of before are ready")
+	sv.Version, sv.Wanted, sv.Updated, sv.Ready = "2", 2, 1, 1
+	sv.Instances = []ring.InstanceStatus{{Version: "1", State: ring.SlotReady}, {Version: "2", State: ring.SlotStarting, Failing: true}}
+	require.Regexp(t, `^\[----------\] 1 of 2 updated, none of them ready; `, reasonOf(&sv, true), "what is ready is the one of before")
+	sv.Instances[1] = ring.InstanceStatus{Version: "2", State: ring.SlotReady}
+	require.Regexp(t, `^\[#####-----\] 1 of 2 updated; `, reasonOf(&sv, true))
 }
 
 // A log of a CI has no bar: the line of a service that moves counts what is updated.
