@@ -60,8 +60,10 @@ func hiding() ring.Status {
 	src.Sync, src.Next.Commit, src.Refusal.Code, src.Refusal.Commit = ring.SyncDegraded, "cd34ef5", ring.Unsigned, "cd34ef5"
 	src.Apps = append(src.Apps, ring.AppStatus{
 		Name: "web", Health: ring.Healthy, Services: []ring.ServiceStatus{
-			{Name: "api", Phase: ring.PhaseReady, Reason: "serves", Instances: []ring.InstanceStatus{}, On: "web/api",
-				Rollout: &ring.RolloutStatus{Reason: "port 8080/tcp is published by vault/pg"}, Conditions: []ring.Condition{{Type: "Quarantined", Reason: "belongs to app vault of source lab"}}},
+			{
+				Name: "api", Phase: ring.PhaseReady, Reason: "serves", Instances: []ring.InstanceStatus{}, On: "web/api",
+				Rollout: &ring.RolloutStatus{Reason: "port 8080/tcp is published by vault/pg"}, Conditions: []ring.Condition{{Type: "Quarantined", Reason: "belongs to app vault of source lab"}},
+			},
 			{Name: "db", Phase: ring.PhasePending, Reason: "waits for vault/api", On: "vault/api", Instances: []ring.InstanceStatus{}},
 		},
 	})
@@ -74,9 +76,14 @@ func newLimited(t *testing.T) (*webDoor, string) {
 	st := hiding()
 	w.socket.calls.Status = func(context.Context) (ring.Status, error) { return st, w.d.note("status") }
 	for i, e := range []ring.Event{
-		{Kind: ring.CommitAccepted, Reason: hiddenWord}, {Kind: ring.AppInForce, App: "web", Reason: "seen-1"},
-		{Kind: ring.AppInForce, App: hiddenWord, Reason: hiddenWord}, {Kind: ring.RolloutFailed, App: "web", Service: "db", On: "vault/api", Reason: "waits for vault/api"},
-		{Kind: ring.AppInForce, App: "webs", Reason: hiddenWord}, {Kind: ring.AppInForce, App: "web", On: "web/db", Reason: "app vault is in the way"}, {Kind: ring.AppInForce, App: "web", Reason: "seen-2"}, {Kind: ring.AppRefused, App: hiddenWord, Reason: hiddenWord},
+		{Kind: ring.CommitAccepted, Reason: hiddenWord},
+		{Kind: ring.AppInForce, App: "web", Reason: "seen-1"},
+		{Kind: ring.AppInForce, App: hiddenWord, Reason: hiddenWord},
+		{Kind: ring.RolloutFailed, App: "web", Service: "db", On: "vault/api", Reason: "waits for vault/api"},
+		{Kind: ring.AppInForce, App: "webs", Reason: hiddenWord},
+		{Kind: ring.AppInForce, App: "web", On: "web/db", Reason: "app vault is in the way"},
+		{Kind: ring.AppInForce, App: "web", Reason: "seen-2"},
+		{Kind: ring.AppRefused, App: hiddenWord, Reason: hiddenWord},
 	} {
 		e.Seq = int64(i + 1)
 		w.d.append(e)

@@ -190,8 +190,10 @@ func answer(err error) doctor.Asked {
 
 func (d *Daemon) probeEngine(ctx context.Context) (doctor.Engine, doctor.Beside) {
 	about, err := d.engine.About(ctx)
-	e := doctor.Engine{Asked: answer(err), Version: about.Version, API: about.API, Least: runtime.MinAPI, Cgroup: about.Cgroup,
-		Rootless: about.Rootless, LogDriver: about.LogDriver, Storage: about.Storage, Pools: about.Pools, Podman: about.Podman, Clock: about.Clock}
+	e := doctor.Engine{
+		Asked: answer(err), Version: about.Version, API: about.API, Least: runtime.MinAPI, Cgroup: about.Cgroup,
+		Rootless: about.Rootless, LogDriver: about.LogDriver, Storage: about.Storage, Pools: about.Pools, Podman: about.Podman, Clock: about.Clock,
+	}
 	if about.Swarm != nil {
 		e.Swarm = &doctor.Swarm{Managers: about.Swarm.Managers, Autolock: about.Swarm.Autolock}
 	}

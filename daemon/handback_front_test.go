@@ -19,8 +19,10 @@ func TestTheLastTableOfAFrontHasNamesThatStayTrue(t *testing.T) {
 	got := lastTable(row, ring.FrontSeen{Generation: 9}, "web")
 	require.EqualValues(t, 10, got.Generation, "one more than the front's own")
 	require.Equal(t, []ring.FrontInstance{
-		{Name: "111111111111", Version: "v1", State: ring.FrontActive, Set: ring.SetStable}, {Name: "222222222222", State: ring.FrontDraining, Set: ring.SetStable},
-		{Name: "gone", State: ring.FrontActive, Set: ring.SetStable}, {Name: "web", State: ring.FrontActive, Set: ring.SetCanary},
+		{Name: "111111111111", Version: "v1", State: ring.FrontActive, Set: ring.SetStable},
+		{Name: "222222222222", State: ring.FrontDraining, Set: ring.SetStable},
+		{Name: "gone", State: ring.FrontActive, Set: ring.SetStable},
+		{Name: "web", State: ring.FrontActive, Set: ring.SetCanary},
 	}, got.Instances, "nobody that has something in flight is left out")
 	require.Zero(t, got.CanaryWeight)
 	require.Equal(t, row.Table.Ports, got.Ports)

@@ -25,8 +25,10 @@ func TestAFrontIsToldWithWhatEachOfItsInstancesGets(t *testing.T) {
 		return ring.Instance{ID: id, Name: name, App: "shop", Service: service, State: ring.StateRunning}
 	}
 	table := ring.FrontTable{Generation: 9, CanaryWeight: 20, Instances: []ring.FrontInstance{
-		{Name: old1[:12], State: ring.FrontActive}, {Name: old2[:12], State: ring.FrontActive, Set: ring.SetStable},
-		{Name: young[:12], State: ring.FrontActive, Set: ring.SetCanary}, {Name: "gone", State: ring.FrontDraining},
+		{Name: old1[:12], State: ring.FrontActive},
+		{Name: old2[:12], State: ring.FrontActive, Set: ring.SetStable},
+		{Name: young[:12], State: ring.FrontActive, Set: ring.SetCanary},
+		{Name: "gone", State: ring.FrontDraining},
 	}}
 	w := reconcile.World{
 		Facts: ring.Facts{

@@ -10,7 +10,9 @@ import (
 func Judge(s *Seen) []Check {
 	var out []Check
 	for _, checks := range [][]Check{
-		engineChecks(&s.Engine), {rebootCheck(&s.Reboot)}, stateChecks(s), secretChecks(&s.Secrets), clockChecks(s), trustChecks(s),
+		engineChecks(&s.Engine),
+		{rebootCheck(&s.Reboot)},
+		stateChecks(s), secretChecks(&s.Secrets), clockChecks(s), trustChecks(s),
 		sourceChecks(s), registryChecks(s.Registries), doorChecks(s), peopleChecks(&s.People), appChecks(s),
 	} {
 		out = append(out, checks...)

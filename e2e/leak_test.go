@@ -170,8 +170,24 @@ func (h *host) holdNothing(r *heard, app string, services ...string) (places int
 		look(where, b)
 	}
 	for _, args := range [][]string{
-		{"status", "-o", "wide"}, {"events", "-n", "0"}, {"history"}, {"crashes"}, {"jobs"}, {"outbox", "list"}, {"doctor"}, {"plan"}, {"plan", "-o", "json"}, {"plan", h.repo.work}, {"metrics"}, {"traffic"}, {"outdated"},
-		{"policy", "explain", "--config", h.configFile(), h.repo.work}, {"validate", "--config", h.configFile(), h.repo.work}, {"validate", h.repo.work}, {"secret", "check", h.repo.work}, {"config", "check", "--config", h.configFile()},
+		{"status", "-o", "wide"},
+		{"events", "-n", "0"},
+		{"history"},
+		{"crashes"},
+		{"jobs"},
+		{"outbox", "list"},
+		{"doctor"},
+		{"plan"},
+		{"plan", "-o", "json"},
+		{"plan", h.repo.work},
+		{"metrics"},
+		{"traffic"},
+		{"outdated"},
+		{"policy", "explain", "--config", h.configFile(), h.repo.work},
+		{"validate", "--config", h.configFile(), h.repo.work},
+		{"validate", h.repo.work},
+		{"secret", "check", h.repo.work},
+		{"config", "check", "--config", h.configFile()},
 	} {
 		_, out := h.run(args...)
 		look("gitring "+strings.Join(args, " "), []byte(out))

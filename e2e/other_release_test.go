@@ -60,10 +60,23 @@ func TestAProgramAndADaemonOfTwoReleasesWorkTogether(t *testing.T) {
 			h.synced(first)
 			service := app + "/web"
 			for _, verb := range [][]string{
-				{"status"}, {"status", app}, {"history"}, {"inspect", service}, {"logs", service}, {"crashes", service},
-				{"plan", first}, {"plan", "HEAD"}, {"jobs"}, {"trust", "show"}, {"events"}, {"outdated"},
+				{"status"},
+				{"status", app},
+				{"history"},
+				{"inspect", service},
+				{"logs", service},
+				{"crashes", service},
+				{"plan", first},
+				{"plan", "HEAD"},
+				{"jobs"},
+				{"trust", "show"},
+				{"events"},
+				{"outdated"},
 				{"sync", "--wait"},
-				{"hold", app, "--reason", "a test"}, {"release", app}, {"restart", service}, {"sync", "--wait"},
+				{"hold", app, "--reason", "a test"},
+				{"release", app},
+				{"restart", service},
+				{"sync", "--wait"},
 			} {
 				code, out := h.run(verb...)
 				if code != 0 {

@@ -182,7 +182,8 @@ func TestTheFolderAndTheDaemonDecideAlikeAboutVolumes(t *testing.T) {
 			changes := slices.IndexFunc(planned.Apps, func(a struct {
 				App      string
 				Services []struct{ Class string }
-			}) bool {
+			},
+			) bool {
 				return a.App == app
 			})
 			if s.code == "" {

@@ -77,8 +77,12 @@ func networkCalls() []callRule {
 		}
 	}
 	for _, o := range [][2]uint32{
-		{kernel.SOL_SOCKET, kernel.SO_KEEPALIVE}, {kernel.IPPROTO_TCP, kernel.TCP_NODELAY}, {kernel.IPPROTO_TCP, kernel.TCP_KEEPIDLE},
-		{kernel.IPPROTO_TCP, kernel.TCP_KEEPINTVL}, {kernel.IPPROTO_TCP, kernel.TCP_KEEPCNT}, {kernel.IPPROTO_IPV6, kernel.IPV6_V6ONLY},
+		{kernel.SOL_SOCKET, kernel.SO_KEEPALIVE},
+		{kernel.IPPROTO_TCP, kernel.TCP_NODELAY},
+		{kernel.IPPROTO_TCP, kernel.TCP_KEEPIDLE},
+		{kernel.IPPROTO_TCP, kernel.TCP_KEEPINTVL},
+		{kernel.IPPROTO_TCP, kernel.TCP_KEEPCNT},
+		{kernel.IPPROTO_IPV6, kernel.IPV6_V6ONLY},
 	} {
 		options = append(options, callCase{is(1, o[0]), is(2, o[1])})
 	}

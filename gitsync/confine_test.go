@@ -379,7 +379,11 @@ func TestEachVersionOfLandlockIsUsedForWhatItHas(t *testing.T) {
 		ports   bool
 		scoped  uint64
 	}{
-		{1, 0, 8, false, 0}, {2, 0, 8, false, 0}, {3, 0, 8, false, 0}, {4, 0, 16, true, 0}, {5, 0, 16, true, 0},
+		{1, 0, 8, false, 0},
+		{2, 0, 8, false, 0},
+		{3, 0, 8, false, 0},
+		{4, 0, 16, true, 0},
+		{5, 0, 16, true, 0},
 		{6, 0, 24, true, kernel.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET},
 		{6, signalsMended, 24, true, kernel.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | kernel.LANDLOCK_SCOPE_SIGNAL},
 		{9, 7, 24, true, kernel.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | kernel.LANDLOCK_SCOPE_SIGNAL},

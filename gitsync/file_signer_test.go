@@ -139,8 +139,13 @@ func TestASignerOfAGrantIsNamedAsABindingNamesOne(t *testing.T) {
 		file, pattern string
 		counts        bool
 	}{
-		{"a", "alice@example.org", true}, {"a", "*@example.org", true}, {"a", "*@example.com", false}, {"a", "alice", false},
-		{"c", carol, true}, {"c", "carol@example.org", false}, {"c", "*", false},
+		{"a", "alice@example.org", true},
+		{"a", "*@example.org", true},
+		{"a", "*@example.com", false},
+		{"a", "alice", false},
+		{"c", carol, true},
+		{"c", "carol@example.org", false},
+		{"c", "*", false},
 	} {
 		why := whoSigned(t, y, trust, tip, tt.file, tt.pattern)
 		require.Equal(t, tt.counts, why == "", "%s %s: %s", tt.file, tt.pattern, why)

@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/pem"
 	"io"
@@ -16,8 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"context"
 
 	"github.com/stretchr/testify/require"
 )

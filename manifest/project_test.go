@@ -170,20 +170,29 @@ func TestANameWithoutAValueIsLeftOutAsByCompose(t *testing.T) {
 		note  string
 	}{
 		{
-			"an env file", map[string]string{"web/compose.yaml": "services: {web: {image: a, env_file: a.env}}\n", "web/a.env": "A=1\nNO\n"},
-			map[string]string{"A": "1"}, nil, "NO in web/a.env:2 has no value",
+			"an env file",
+			map[string]string{"web/compose.yaml": "services: {web: {image: a, env_file: a.env}}\n", "web/a.env": "A=1\nNO\n"},
+			map[string]string{"A": "1"},
+			nil, "NO in web/a.env:2 has no value",
 		},
 		{
-			"the app's .env", map[string]string{"web/compose.yaml": "services: {web: {image: a}}\n", "web/.env": "NO\n"},
+			"the app's .env",
+			map[string]string{"web/compose.yaml": "services: {web: {image: a}}\n", "web/.env": "NO\n"},
 			nil, nil, "NO in web/.env:1 has no value",
 		},
 		{
-			"a list", map[string]string{"web/compose.yaml": "services: {web: {image: a, environment: [NO, B=2]}}\n"},
-			map[string]string{"B": "2"}, []string{"NO"}, "web: NO in environment has no value",
+			"a list",
+			map[string]string{"web/compose.yaml": "services: {web: {image: a, environment: [NO, B=2]}}\n"},
+			map[string]string{"B": "2"},
+			[]string{"NO"},
+			"web: NO in environment has no value",
 		},
 		{
-			"a mapping over an env file", map[string]string{"web/compose.yaml": "services: {web: {image: a, env_file: a.env, environment: {NO: }}}\n", "web/a.env": "A=1\nNO=3\n"},
-			map[string]string{"A": "1"}, []string{"NO"}, "web: NO in environment has no value",
+			"a mapping over an env file",
+			map[string]string{"web/compose.yaml": "services: {web: {image: a, env_file: a.env, environment: {NO: }}}\n", "web/a.env": "A=1\nNO=3\n"},
+			map[string]string{"A": "1"},
+			[]string{"NO"},
+			"web: NO in environment has no value",
 		},
 	} {
 		a, _ := onlyApp(t, settings(), c.files)

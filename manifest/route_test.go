@@ -133,8 +133,12 @@ func TestARouteSaysHowTheFrontCarries(t *testing.T) {
 		"    log: errors"))
 	require.Equal(t, &ring.Route{
 		Ports: []ring.FrontPort{
-			{Port: 53, Carry: "udp"}, {Port: 54, Carry: "udp"}, {Port: 80, Carry: "auto"},
-			{Port: 81, Carry: "http"}, {Port: 82, Carry: "tcp"}, {Port: 90, Carry: "http"},
+			{Port: 53, Carry: "udp"},
+			{Port: 54, Carry: "udp"},
+			{Port: 80, Carry: "auto"},
+			{Port: 81, Carry: "http"},
+			{Port: 82, Carry: "tcp"},
+			{Port: 90, Carry: "http"},
 		},
 		DrainTimeout: 24 * time.Hour, Queue: 0, Forwarded: false, Sticky: "cookie", Internal: true, LogErrors: true,
 		Trusted: []string{"gateway", "10.0.0.0/8"}, Connections: 5,

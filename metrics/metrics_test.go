@@ -68,7 +68,8 @@ func TestAPageTellsWhatTheStatusTells(t *testing.T) {
 	s := Scrape{
 		Now: noon, Status: host(),
 		Outbox: []ring.Unsaid{
-			{To: "team", State: ring.UnsaidWaits, Queued: noon.Add(-time.Hour)}, {To: "team", State: ring.UnsaidDead, Queued: noon.Add(-3 * time.Hour)},
+			{To: "team", State: ring.UnsaidWaits, Queued: noon.Add(-time.Hour)},
+			{To: "team", State: ring.UnsaidDead, Queued: noon.Add(-3 * time.Hour)},
 			{To: "gone", State: ring.UnsaidLeft, Queued: noon},
 		},
 		Expiry:    map[string]time.Time{"prod": noon.Add(time.Hour)},

@@ -93,8 +93,11 @@ func TestARuleOfSignaturesIsPartOfThePolicysHash(t *testing.T) {
 	moved.Keys = []imagesign.Key{{ID: "sha256:aa", File: "/elsewhere"}}
 	require.Equal(t, first, hash(moved), "a line and a file's name say nothing")
 	for _, other := range []imagesign.Rule{
-		{Match: "a.c/**", Keys: oneKey, Threshold: 1}, {Match: "a.b/**", Keys: []imagesign.Key{{ID: "sha256:bb"}}, Threshold: 1},
-		{Match: "a.b/**", Keys: oneKey, Threshold: 2}, {Match: "a.b/**", None: "x"}, {Match: "a.b/**", Deny: true},
+		{Match: "a.c/**", Keys: oneKey, Threshold: 1},
+		{Match: "a.b/**", Keys: []imagesign.Key{{ID: "sha256:bb"}}, Threshold: 1},
+		{Match: "a.b/**", Keys: oneKey, Threshold: 2},
+		{Match: "a.b/**", None: "x"},
+		{Match: "a.b/**", Deny: true},
 	} {
 		require.NotEqual(t, first, hash(other))
 		require.NotEqual(t, one.Hash(), other.Hash())

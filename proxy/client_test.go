@@ -220,7 +220,8 @@ func TestNonsenseOfAFrontIsBounded(t *testing.T) {
 		Generation: -4, Process: "../x", Build: "sha256:x", Connections: -1, Queued: 1 << 40, Cut: -9, QueuedSince: now.Add(time.Hour),
 		Instances: []ring.FrontInstanceSeen{
 			{Name: "a", Why: "x\x1b[2J" + strings.Repeat("y", 500), InFlight: -3, Counts: ring.FrontCounts{Requests: -1, Heads: make([]int64, 500)}},
-			{Name: "a"}, {Name: "../b"},
+			{Name: "a"},
+			{Name: "../b"},
 		},
 		Ports: []ring.FrontPortSeen{{Port: 0, Carry: "auto"}, {Port: 80, Carry: "<b>"}, {Port: 80, Carry: "tcp"}},
 		Table: &ring.FrontTable{Generation: 9},

@@ -57,8 +57,10 @@ func TestNewConnectionsAreAllAnswered(t *testing.T) {
 	_, number, err := net.SplitHostPort(s.addr())
 	require.NoError(t, err)
 	for _, way := range []struct{ name, addr string }{
-		{"direct", net.JoinHostPort(instanceAddr, number)}, {"front", s.addr()},
-		{"direct", net.JoinHostPort(instanceAddr, number)}, {"front", s.addr()},
+		{"direct", net.JoinHostPort(instanceAddr, number)},
+		{"front", s.addr()},
+		{"direct", net.JoinHostPort(instanceAddr, number)},
+		{"front", s.addr()},
 	} {
 		var good, bad atomic.Int64
 		var all sync.WaitGroup

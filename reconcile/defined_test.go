@@ -32,8 +32,10 @@ func TestWhatTraefikLeavesOutIsAGap(t *testing.T) {
 		{"a router of another service", nil, map[string]string{router: "Host(`b`)"}, ""},
 		{"labels of others", map[string]string{"caddy": "a", "traefik.enable": "true"}, map[string]string{"caddy": "b", "traefik.enable": "false"}, ""},
 		{
-			"several", map[string]string{router: "a", "traefik.http.routers.api.rule": "a", "traefik.udp.services.z.loadbalancer.x": "1"},
-			map[string]string{router: "b", "traefik.http.routers.api.rule": "b", "traefik.udp.services.z.loadbalancer.x": "2"}, "router api",
+			"several",
+			map[string]string{router: "a", "traefik.http.routers.api.rule": "a", "traefik.udp.services.z.loadbalancer.x": "1"},
+			map[string]string{router: "b", "traefik.http.routers.api.rule": "b", "traefik.udp.services.z.loadbalancer.x": "2"},
+			"router api",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -51,7 +51,9 @@ func TestDirectionsSeeWhatTheyForbid(t *testing.T) {
 		{"a direction that no row names", []direction{{"Upper", nil}, {"Lower", nil}}, []fileCall{down}, []string{"one.go calls below (three.go): the table does not let Upper call Lower"}},
 		{"a row that no call uses", table, nil, []string{"the table lets Upper call Lower, and no call does"}},
 		{
-			"a call of a group above", []direction{{"Upper", []string{"Lower"}}, {"Lower", []string{"Upper"}}}, []fileCall{down, {"three.go", "two.go", "above"}},
+			"a call of a group above",
+			[]direction{{"Upper", []string{"Lower"}}, {"Lower", []string{"Upper"}}},
+			[]fileCall{down, {"three.go", "two.go", "above"}},
 			[]string{"the table lets Lower call Upper, which stands above it", "three.go calls above (two.go): Upper stands above Lower"},
 		},
 		{"a group without a row", table[:1], []fileCall{down}, []string{"the rows are not the groups of doc.go, in order: [Upper], not [Upper Lower]"}},

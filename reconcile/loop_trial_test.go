@@ -74,7 +74,10 @@ func TestALoopOnTrialLooksAndDecidesAndChangesNothing(t *testing.T) {
 func TestStepsThatOnlyAskAreNoChange(t *testing.T) {
 	seen := ring.Seen{Instances: []ring.Instance{{ID: "i1", State: ring.StateRunning}, {ID: "i2", State: ring.StateExited}}}
 	got := WouldDo([]ring.Action{
-		{Kind: ring.DoAdmit, App: "web"}, {Kind: ring.DoResolve, Image: "web:1"}, {Kind: ring.DoLog, Instance: "i2"}, {Kind: ring.DoWhose, Name: "n"},
+		{Kind: ring.DoAdmit, App: "web"},
+		{Kind: ring.DoResolve, Image: "web:1"},
+		{Kind: ring.DoLog, Instance: "i2"},
+		{Kind: ring.DoWhose, Name: "n"},
 		{Kind: ring.DoStop, App: "web", Service: "api", Slot: 1, Instance: "i1", Reason: "r"},
 		{Kind: ring.DoRemove, App: "web", Service: "api", Slot: 2, Instance: "i2"},
 		{Kind: ring.DoStart, App: "web", Service: "api", Slot: 2, Instance: "i2"},

@@ -19,7 +19,8 @@ func TestWhatStillStopsOnASwarmIsSeen(t *testing.T) {
 			Spec: swarm.TaskSpec{ContainerSpec: &swarm.ContainerSpec{
 				Labels: map[string]string{labelHost: cluster, labelApp: "shop", labelService: "db", labelVersion: "v1", labelKind: "worker"},
 				Mounts: []mount.Mount{
-					{Type: mount.TypeVolume, Source: "shop_data", Target: "/data"}, {Type: mount.TypeBind, Source: "/srv/x/", Target: "/x"},
+					{Type: mount.TypeVolume, Source: "shop_data", Target: "/data"},
+					{Type: mount.TypeBind, Source: "/srv/x/", Target: "/x"},
 					{Type: mount.TypeVolume, Source: "shop_conf", Target: "/conf", ReadOnly: true},
 				},
 			}},

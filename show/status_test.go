@@ -251,8 +251,10 @@ func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {
 		require.Contains(t, seen(ring.RolloutPaused, "1:new", state), "hint: it runs on, and its rollout goes no further"+mend)
 	}
 	for _, x := range [][3]string{
-		{ring.RolloutPaused, "1:new", ring.SlotStopped}, {ring.RolloutPaused, "1:old", ring.SlotReady},
-		{ring.RolloutIsRestored, "1:old", ring.SlotReady}, {ring.RolloutRestoring, "1:new", ring.SlotBackingOff},
+		{ring.RolloutPaused, "1:new", ring.SlotStopped},
+		{ring.RolloutPaused, "1:old", ring.SlotReady},
+		{ring.RolloutIsRestored, "1:old", ring.SlotReady},
+		{ring.RolloutRestoring, "1:new", ring.SlotBackingOff},
 	} {
 		require.Contains(t, seen(x[0], x[1], x[2]), "hint: it is not tried again"+mend, "%v", x)
 	}

@@ -39,9 +39,11 @@ func TestARolloutThatStoppedByItselfIsNotPaused(t *testing.T) {
 		service ring.Phase
 		want    string
 	}{
-		{ring.WhyPausedByPerson, ring.PhaseHeld, "Paused"}, {ring.WhyRolloutFailed, ring.PhaseFailed, "Stopped"},
+		{ring.WhyPausedByPerson, ring.PhaseHeld, "Paused"},
+		{ring.WhyRolloutFailed, ring.PhaseFailed, "Stopped"},
 		{ring.WhyAwaitingPromote, ring.PhaseHeld, "Awaiting promote"},
-		{ring.WhyHostNotReady, ring.PhaseDegraded, "Waiting"}, {ring.WhyHeldByPerson, ring.PhaseHeld, "Held"},
+		{ring.WhyHostNotReady, ring.PhaseDegraded, "Waiting"},
+		{ring.WhyHeldByPerson, ring.PhaseHeld, "Held"},
 	} {
 		s := screen.New(false, 0)
 		Changes(s, &ring.Changes{UnderWay: []ring.Move{{App: "web", Service: "web", Phase: ring.RolloutPaused, Code: tt.code, ServicePhase: tt.service, Reason: "x"}}}, time.Now())

@@ -24,8 +24,12 @@ func TestADaemonThatWasWellMayBeUnwellForABoundedTime(t *testing.T) {
 	for name, looks := range map[string][]look{
 		"never well": {{time.Second, away, ""}, {2 * time.Minute, away, ""}, {2*time.Minute + time.Second, away, "away"}},
 		"the engine restarts": {
-			{time.Second, fine, ""}, {5 * time.Minute, away, ""}, {6 * time.Minute, away, ""}, {6*time.Minute + time.Second, fine, ""},
-			{16 * time.Minute, fine, ""}, {16*time.Minute + time.Second, fine, "passed"},
+			{time.Second, fine, ""},
+			{5 * time.Minute, away, ""},
+			{6 * time.Minute, away, ""},
+			{6*time.Minute + time.Second, fine, ""},
+			{16 * time.Minute, fine, ""},
+			{16*time.Minute + time.Second, fine, "passed"},
 		},
 		"it stays away": {{time.Second, fine, ""}, {5 * time.Minute, away, ""}, {7 * time.Minute, away, ""}, {7*time.Minute + time.Second, away, "away"}},
 		"now and then, for ever": {

@@ -90,9 +90,12 @@ func TestARowOfThePlanSaysAFieldOnce(t *testing.T) {
 func TestOnlyActsThatCanBeDoneAreOffered(t *testing.T) {
 	f := rich()
 	f.acts = []api.ActNow{
-		{Verb: "hold"}, {Verb: "retry"}, {Verb: "run", Why: "web/web is no job"},
+		{Verb: "hold"},
+		{Verb: "retry"},
+		{Verb: "run", Why: "web/web is no job"},
 		{Verb: "release", Why: "nothing is overridden on web/web", Hint: "gitring status lists what stands"},
-		{Verb: "promote", Why: "web/web waits for no yes <now>"}, {Verb: "resume", Why: "web/web is not paused"},
+		{Verb: "promote", Why: "web/web waits for no yes <now>"},
+		{Verb: "resume", Why: "web/web is not paused"},
 	}
 	h := f.handler(everything)
 	page := get(t, h, "/act/web/web").Body.String()

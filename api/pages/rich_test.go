@@ -137,9 +137,11 @@ func rich() *fake {
 		{App: "db", Order: "after api", Services: []ring.ServiceChange{{Service: "postgres", Class: ring.ChangeRecreate, Reason: "image sha256:11 -> sha256:22", Gap: "about 12 s, as its volume has one writer"}, {Service: "exporter", Class: ring.ChangeCreate}, {Service: "old", Class: ring.ChangeRemove}, {Service: "same", Class: ring.ChangeNone}}},
 	}, Decisions: []ring.Decision{{Rule: "ports", App: "shop", Service: "shop", Field: "ports 443", Value: canary, Verdict: "power", Grant: "/etc/gitring/policy.yaml:12"}}}
 	f.doctor = doctor.Report{Host: "edge-1", At: before(20 * time.Second), Daemon: true, Checks: []doctor.Check{
-		{About: "engine", Name: "answers", Result: doctor.OK, Says: "docker 28.5.2, API 1.51"}, {About: "engine", Name: "address pools", Result: doctor.Warn, Says: "3 of 31 are left", Hint: "widen default-address-pools in /etc/docker/daemon.json"},
+		{About: "engine", Name: "answers", Result: doctor.OK, Says: "docker 28.5.2, API 1.51"},
+		{About: "engine", Name: "address pools", Result: doctor.Warn, Says: "3 of 31 are left", Hint: "widen default-address-pools in /etc/docker/daemon.json"},
 		{About: "reboot", Name: "comes back", Result: doctor.OK, Says: "14 of 14 services come back if gitring does not"},
-		{About: "clock", Name: "synchronised", Result: doctor.OK, Says: "0.2 s off"}, {About: "state", Name: "backup", Result: doctor.Fail, Says: "the last one was made 46 days ago", Hint: "gitring backup /root/gitring.tar"},
+		{About: "clock", Name: "synchronised", Result: doctor.OK, Says: "0.2 s off"},
+		{About: "state", Name: "backup", Result: doctor.Fail, Says: "the last one was made 46 days ago", Hint: "gitring backup /root/gitring.tar"},
 		{About: "registry", Name: "ghcr.io", Result: doctor.Skip, Says: "it did not answer in 5 s"},
 	}}
 	return f

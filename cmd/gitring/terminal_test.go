@@ -467,8 +467,10 @@ func TestSeveralAddressesShortenTheirOwnRowOnly(t *testing.T) {
 	src := &st.Sources[0]
 	src.Sync, src.Next, src.Apps = ring.SyncSynced, nil, nil
 	for _, x := range []struct{ app, service, ports string }{
-		{"media", "jellyfin", "127.0.0.1:8000:8000/tcp 127.0.0.1:8443:8443/tcp 1900:1900/udp"}, {"paperless", "webserver", "127.0.0.1:8100:8000/tcp"},
-		{"home", "assistant", ""}, {"six", "web", "[2001:db8:1234:5678::1]:8080:80/tcp"},
+		{"media", "jellyfin", "127.0.0.1:8000:8000/tcp 127.0.0.1:8443:8443/tcp 1900:1900/udp"},
+		{"paperless", "webserver", "127.0.0.1:8100:8000/tcp"},
+		{"home", "assistant", ""},
+		{"six", "web", "[2001:db8:1234:5678::1]:8080:80/tcp"},
 	} {
 		src.Apps = append(src.Apps, ring.AppStatus{Name: x.app, Health: ring.Healthy, Services: []ring.ServiceStatus{{
 			Name: x.service, Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Updated: 1, Commit: src.Commit, Running: src.Commit, Reason: "1/1 ready",
