@@ -20,22 +20,23 @@ func TestTheListenerForPeopleIsJudged(t *testing.T) {
 		require.NoError(t, with(ok, tokens), ok)
 	}
 	for listen, says := range map[string]string{
-		"api: {}":                                                                         `listen.api.address: "" is not host:port`,
-		"api: {address: '127.0.0.1'}":                                                     `is not host:port`,
-		"api: {address: '127.0.0.1:0'}":                                                   `is not host:port`,
-		"api: {address: '127.0.0.1:9480'}":                                                "127.0.0.1:9480 is taken by listen.http",
-		"api: {address: 'localhost:9480'}":                                                "is taken by listen.http",
-		"http: ':9481', api: {address: '127.0.0.1:9481'}":                                 "is taken by listen.http",
-		"api: {address: '0.0.0.0:9481'}":                                                  "is not of this host alone, and would be plain HTTP\nc.yaml:1: listen.api: 0.0.0.0:9481 is not of this host alone, and url is missing",
-		"api: {address: ':9481', url: 'http://edge-1'}":                                   "would be plain HTTP",
-		"api: {address: 'edge-1:9481', plain: true}":                                      "url is missing",
-		"api: {address: '127.0.0.1:9481', tls: {cert_file: c}}":                           "a certificate and its key are two files",
+		"api: {}":                                               `listen.api.address: "" is not host:port`,
+		"api: {address: '127.0.0.1'}":                           `is not host:port`,
+		"api: {address: '127.0.0.1:0'}":                         `is not host:port`,
+		"api: {address: '127.0.0.1:9480'}":                      "127.0.0.1:9480 is taken by listen.http",
+		"api: {address: 'localhost:9480'}":                      "is taken by listen.http",
+		"http: ':9481', api: {address: '127.0.0.1:9481'}":       "is taken by listen.http",
+		"api: {address: '0.0.0.0:9481'}":                        "is not of this host alone, and would be plain HTTP\nc.yaml:1: listen.api: 0.0.0.0:9481 is not of this host alone, and url is missing",
+		"api: {address: ':9481', url: 'http://edge-1'}":         "would be plain HTTP",
+		"api: {address: 'edge-1:9481', plain: true}":            "url is missing",
+		"api: {address: '127.0.0.1:9481', tls: {cert_file: c}}": "a certificate and its key are two files",
+		"api: {address: '127.0.0.1:9481', url: 'ssh://edge-1'}": "is no address of the web",
+		"api: {adress: x}":                                      `unknown key "adress"`,
+
 		"api: {address: '127.0.0.1:9481', plain: true, tls: {cert_file: c, key_file: k}}": "plain and tls exclude each other",
 		"api: {address: '127.0.0.1:9481', url: 'https://me:hunter2@edge-1'}":              "is no address of the web",
 		"api: {address: '127.0.0.1:9481', url: 'https://edge-1/gitring'}":                 "is no address of the web, without path",
-		"api: {address: '127.0.0.1:9481', url: 'ssh://edge-1'}":                           "is no address of the web",
 		"api: {address: '127.0.0.1:9481', hosts: ['https://edge-1']}":                     "is no name of a host",
-		"api: {adress: x}":                                                                `unknown key "adress"`,
 	} {
 		err := with(listen, tokens)
 		require.ErrorContains(t, err, says, listen)

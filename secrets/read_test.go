@@ -17,25 +17,26 @@ func TestTheContentTellsTheForm(t *testing.T) {
 	for text, want := range map[string]Form{
 		"a: 1\n" + meta:                     YAML,
 		"sops: {lastmodified: y, mac: x}\n": YAML,
-		"--- # c\n'a': 1\n\"sops\":\n  mac: x\n  lastmodified: y\n":             YAML,
-		`{"a": 1, "sops": {"mac": "x", "lastmodified": "y"}}`:                   JSON,
-		"\n {\"data\": 1, \"sops\": {\"mac\": \"x\", \"lastmodified\": \"y\"}}": Binary,
-		`{"data": 1, "b": 2, "sops": {"mac": "x", "lastmodified": "y"}}`:        JSON,
-		"A=1\nsops_mac=x\nsops_lastmodified=y\n":                                Env,
-		"[a]\nb = 1\n\n [sops] \nmac = x\n":                                     INI,
-		"age-encryption.org/v1\nrest":                                           Age,
-		"\n-----BEGIN AGE ENCRYPTED FILE-----\n":                                Age,
-		// Nothing that holds an encrypted value is taken for a plain file because it is broken.
-		"a: [\n" + meta + "b: ENC[AES256_GCM,data:x]":                               YAML,
-		`{"sops": {"mac": "x", "lastmodified": "y"}, "a": "ENC[AES256_GCM,data:x]"`: JSON,
+		"--- # c\n'a': 1\n\"sops\":\n  mac: x\n  lastmodified: y\n": YAML,
+		"A=1\nsops_mac=x\nsops_lastmodified=y\n":                    Env,
+		"[a]\nb = 1\n\n [sops] \nmac = x\n":                         INI,
+		"age-encryption.org/v1\nrest":                               Age,
+		"\n-----BEGIN AGE ENCRYPTED FILE-----\n":                    Age,
+		"a: [\n" + meta + "b: ENC[AES256_GCM,data:x]":               YAML,
 
 		"":                        "",
 		"a: 1\n":                  "",
 		"sops: written by hand\n": "",
-		"about: how sops: mac: and lastmodified: look\n":  "",
-		`{"sops": {"mac": "x"}}`:                          "",
-		"A=1\n#sops_mac=x\n":                              "",
-		"a: [\nsops: mac: lastmodified: no value of sops": "",
+		"about: how sops: mac: and lastmodified: look\n": "",
+		`{"sops": {"mac": "x"}}`:                         "",
+		"A=1\n#sops_mac=x\n":                             "",
+
+		`{"a": 1, "sops": {"mac": "x", "lastmodified": "y"}}`:                   JSON,
+		"\n {\"data\": 1, \"sops\": {\"mac\": \"x\", \"lastmodified\": \"y\"}}": Binary,
+		`{"data": 1, "b": 2, "sops": {"mac": "x", "lastmodified": "y"}}`:        JSON,
+		// Nothing that holds an encrypted value is taken for a plain file because it is broken.
+		`{"sops": {"mac": "x", "lastmodified": "y"}, "a": "ENC[AES256_GCM,data:x]"`: JSON,
+		"a: [\nsops: mac: lastmodified: no value of sops":                           "",
 	} {
 		form, is := FormOf([]byte(text))
 		require.Equal(t, want, form, text)
