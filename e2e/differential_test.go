@@ -36,7 +36,7 @@ var knownDifferences = []difference{
 	{`^container HostConfig\.RestartPolicy\..*`, `.*`, `.*`, "the engine restarts nothing before the instance is ready; the policy is set then"},
 	{`^container HostConfig\.Annotations\..*`, `.+`, ``, "an engine before API 1.43 drops them; the plan notes it"},
 	{`^container Mount .*\.Source$`, `<clone>/.*`, `<content>.*`, "a file of the commit is mounted from where it was checked and hashed, not from a clone that anybody may change"},
-	{`^container Mount .*\.(Source|Type|ReadOnly)$`, ``, `<content>/value|bind|true`, "a config or secret of a text or a variable is a file that is mounted; Compose copies it into the made container"},
+	{`^container Mount .*\.(Source|Type|ReadOnly)$`, ``, `<content>/value|<content>/given|bind|true`, "a config or secret of a text or a variable is a file that is mounted; Compose copies it into the made container"},
 	{`^container Mount .*\.Source$`, ``, `.*_[0-9]+_[0-9a-f]{8}`, "an anonymous volume, the image's too, is made named: the next instance gets the same data"},
 	{`^container Mount .*\.Type$`, ``, `volume`, "the volume of an image's VOLUME, as above"},
 	{`^container HostConfig\.NetworkMode$`, `container:.*-db`, `container:container .*/db/1`, "a container of the app is joined by its ID: a name may come to mean another one"},

@@ -232,6 +232,9 @@ func TestHostileReportsAreRefused(t *testing.T) {
 	of := func(change string) []byte {
 		return []byte(strings.Replace(string(good), `"after":"0.00000000"`, change, 1))
 	}
+	told := func(status string) []byte {
+		return []byte(`{"host":"edge-1","at":"2026-11-27T12:00:00Z","after":"0.00000000","status":` + status + `}`)
+	}
 	for name, tt := range map[string]struct {
 		body []byte
 		gzip bool
@@ -252,6 +255,9 @@ func TestHostileReportsAreRefused(t *testing.T) {
 		"a gap of no kind":      {body: of(`"after":"0.00000000","gap":"x","lines":[{"hash":"0a0a0a0a","event":` + line + `}]`), code: 400},
 		"a line of another seq": {body: of(`"after":"0.00000000","lines":[{"hash":"0a0a0a0a","event":{"seq":-1,"kind":"x","at":"2026-11-27T12:00:00Z"}}]`), code: 400},
 		"a long line":           {body: of(`"after":"0.00000000","lines":[{"hash":"0a0a0a0a","event":{"seq":1,"kind":"` + strings.Repeat("x", mostLine) + `","at":"2026-11-27T12:00:00Z"}}]`), code: 413},
+		"the status of another": {body: reportOf("edge-1", p.now(), status("edge-2", ring.SyncSynced, ring.Healthy), "0.00000000", ""), code: 400},
+		"many empty values":     {body: told(`{"host":"edge-1","sources":[{"apps":[` + strings.Repeat(`{},`, mostValues+1) + `{}]}]}`), code: 413},
+		"many sources":          {body: told(`{"host":"edge-1","sources":[` + strings.Repeat(`{},`, mostSources) + `{}]}`), code: 413},
 		"many lines":            {body: of(`"after":"0.00000000","lines":[` + strings.TrimSuffix(strings.Repeat(`{},`, mostLines+1), ",") + `]`), code: 413},
 	} {
 		p.after(time.Second)
@@ -521,4 +527,25 @@ func TestAHubRestoredFromAnOlderCopyIsToldTheRest(t *testing.T) {
 	told()
 	require.NotContains(t, strings.Join(p.fleet(reader)[0].Told, "|"), "journal", "no line is missing: the host had all of them")
 	require.Empty(t, h.reporter.Trouble())
+}
+
+// What a host says in words, and how many instances it wants, costs the hub and other hosts' pages
+// little; and a commit that is none leads nowhere.
+func TestAHostThatExaggeratesCostsLittle(t *testing.T) {
+	p := newPlace(t)
+	token, reader := p.token("edge-1", "report:edge-1"), p.token("alice", "read")
+	st := status("edge-1", ring.SyncSynced, ring.Healthy)
+	src := &st.Sources[0]
+	src.Commit, src.Subject, src.Reason = "../../x", strings.Repeat("long ", 30_000), strings.Repeat("longer ", 30_000)
+	src.Apps[0].Services[0].Wanted = 2_000_000_000
+	p.tell(token, reportOf("edge-1", p.now(), st, "0.00000000", ""))
+	for _, path := range []string{"/v1/fleet", "/hosts", "/hosts/edge-1/"} {
+		p.after(time.Second)
+		out := p.ask("GET", path, reader, nil)
+		require.Equal(t, 200, out.Code, "%s: %s", path, out.Body)
+		if path != "/hosts/edge-1/" { // a host's own words fill its own page alone
+			require.Less(t, out.Body.Len(), 64<<10, path)
+			require.NotContains(t, out.Body.String(), "../../x", path)
+		}
+	}
 }

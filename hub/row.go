@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,18 +65,34 @@ type summary struct {
 	sources    []api.HostSource
 }
 
+var commitName = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+
+// cutWords is the beginning of what a host says, as far as it is kept in memory.
+func cutWords(text string) string {
+	if len(text) <= mostWords {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostWords], "") + "…"
+}
+
 // summed is the summary of a status.
 func summed(st *ring.Status) summary {
 	var s summary
 	at := 0
 	s.word, s.says, at = pages.HostWord(st)
+	s.says = cutWords(s.says)
 	for i := range st.Sources {
 		src := &st.Sources[i]
 		commit := src.Commit
 		if commit == "" {
 			commit = src.Trusted
 		}
-		s.sources = append(s.sources, api.HostSource{Name: src.Name, Branch: src.Branch, Sync: src.Sync, Commit: commit, Subject: src.Subject, Reason: src.Reason})
+		if !commitName.MatchString(string(commit)) {
+			commit = "" // pages link to it
+		}
+		s.sources = append(s.sources, api.HostSource{
+			Name: cutWords(src.Name), Branch: cutWords(src.Branch), Sync: src.Sync, Commit: commit, Subject: cutWords(src.Subject), Reason: cutWords(src.Reason),
+		})
 	}
 	if len(s.sources) > 0 {
 		s.commit, s.subject = s.sources[at].Commit, s.sources[at].Subject

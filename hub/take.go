@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -19,6 +20,11 @@ const (
 	mostLines  = 1000
 	mostStatus = 4 << 20
 	mostLine   = 64 << 10
+	// A status of a thousand services has 60,000 values. Each that is empty costs its sender two
+	// bytes, and the hub as much as a service.
+	mostValues  = 200_000
+	mostSources = 100
+	mostWords   = 1000 // of a sentence or subject that is kept in memory, in bytes
 )
 
 var lineHash = regexp.MustCompile(`^[0-9a-f]{8}$`)
@@ -35,6 +41,8 @@ func judge(in *ring.HostReport) (*judged, error) {
 	switch {
 	case len(in.Status) > mostStatus:
 		return nil, tooLarge("the status")
+	case bytes.Count(in.Status, []byte(",")) > mostValues:
+		return nil, tooLarge("the status")
 	case len(in.Lines) > mostLines:
 		return nil, tooLarge("the journal")
 	case in.Gap != "" && in.Gap != ring.GapTrimmed && in.Gap != ring.GapReplaced:
@@ -43,6 +51,10 @@ func judge(in *ring.HostReport) (*judged, error) {
 		return nil, api.Usage("", "the host's clock is missing")
 	case json.Unmarshal(in.Status, j.status) != nil:
 		return nil, api.Usage("", "cannot read the status")
+	case j.status.Host != in.Host:
+		return nil, api.Usage("", "the status is of another host than the report")
+	case len(j.status.Sources) > mostSources:
+		return nil, tooLarge("the status")
 	}
 	after, ok := ring.ParseCursor(in.After)
 	if !ok && in.After != "" || in.After == "" && len(in.Lines) > 0 {
@@ -81,7 +93,7 @@ func (r *row) take(now time.Time, in *ring.HostReport, room int64) (at ring.Curs
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next, said, tag := r.now, summed(j.status), api.StatusTag(j.status)
-	next.Host, next.Gitring, next.Seen, next.Ahead = in.Host, in.Gitring, now, in.At.Sub(now)
+	next.Host, next.Gitring, next.Seen, next.Ahead = in.Host, cutWords(in.Gitring), now, in.At.Sub(now)
 	if next.Since.IsZero() || said.word != r.said.word || said.commit != r.said.commit {
 		next.Since = now
 	}

@@ -42,7 +42,7 @@ func jobsOf(st *ring.Status, events []ring.Event, q api.JobQuery) []api.JobNow {
 		}
 		r := ring.Run{ID: id, Version: e.Version, Commit: e.Commit, State: state, Reason: e.Reason, Actor: e.Actor, Started: began[id], Ended: e.At}
 		delete(began, id)
-		runs[id] = append([]ring.Run{r}, runs[id]...)
+		runs[id] = append(runs[id], r)
 	}
 	out := []api.JobNow{}
 	for i := range st.Sources {
@@ -55,7 +55,8 @@ func jobsOf(st *ring.Status, events []ring.Event, q api.JobQuery) []api.JobNow {
 				}
 				n := api.JobNow{App: a.Name, Service: sv.Name, Kind: sv.Kind, Phase: sv.Phase, Reason: sv.Reason, Next: sv.NextRun, Timezone: sv.Timezone, Runs: []ring.Run{}}
 				of := runs[ring.ID(a.Name, sv.Name)]
-				n.Runs = append(n.Runs, of[:min(len(of), q.Limit)]...)
+				n.Runs = append(n.Runs, of[max(0, len(of)-q.Limit):]...)
+				slices.Reverse(n.Runs) // the newest first
 				if !sv.NextRun.IsZero() {
 					n.Due = []time.Time{sv.NextRun}
 				}

@@ -220,9 +220,9 @@ func because(ctx context.Context, err error) string {
 	case errors.As(err, &dns):
 		return dns.Error()
 	case errors.As(err, &op):
-		return op.Error()
+		return op.Op + ": " + op.Err.Error() // its addresses have a port that is another each time
 	case errors.As(err, &cert):
-		return cert.Error()
+		return "its certificate is not one that this host trusts for that name"
 	}
 	return "the connection broke off, or what answers is no HTTP"
 }

@@ -45,14 +45,14 @@ func (d *Docker) Printed(ctx context.Context, id string, want *ring.Service) ([]
 const withheldCheck = "(not told: a value that this version used cannot be read any more, so it could not be struck out)"
 
 // checkLines are the last lines of what a check printed, without values that were opened, be
-// they cut off at its end.
+// they cut off at its end. Nobody says whether it was: a timeout cuts it too, and engines do at
+// other lengths.
 func (o *opener) checkLines(text string) []string {
-	cut := len(text) >= ring.PrintedCap
-	text = o.redactAll(text)
-	if cut {
-		text = o.redactCut(strings.TrimSuffix(text, "...")) // which the engine writes there
+	full := len(text) >= ring.PrintedCap
+	if text = o.redactAll(text); full {
+		text = strings.TrimSuffix(text, "...") // which the engine writes there
 	}
-	return lastLines(text, ring.CheckLines)
+	return lastLines(o.redactCut(strings.TrimRight(text, "\r\n")), ring.CheckLines)
 }
 
 // printed is what checks of a container printed that failed when they were asked last, by

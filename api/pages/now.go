@@ -16,6 +16,9 @@ import (
 // healthy are folded.
 const foldFrom = 20
 
+// mostPips is of how many instances each has a mark; of more the number is told.
+const mostPips = 100
+
 type nowView struct {
 	Host     string
 	Gitring  string
@@ -474,7 +477,7 @@ func (a *asking) service(app string, sv *ring.ServiceStatus) *serviceView {
 	for i := range sv.Instances {
 		v.Pips = append(v.Pips, markOf(sv.Instances[i].State))
 	}
-	for len(v.Pips) < sv.Wanted && !v.Runs {
+	for len(v.Pips) < min(sv.Wanted, mostPips) && !v.Runs { // a hub shows what a host says
 		v.Pips = append(v.Pips, Mark{Word: "not there", Shape: "open", Tone: toneOff})
 	}
 	if r := sv.Rollout; r != nil {
