@@ -3,8 +3,8 @@ package ring
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,8 +21,6 @@ const noHash = "00000000"
 // CursorLimit is the most bytes that a cursor has as text.
 const CursorLimit = 28
 
-var cursorText = regexp.MustCompile(`^(0|[1-9][0-9]{0,18})\.([0-9a-f]{8})$`)
-
 // String is the cursor as it is written: <seq>.<8 hex>.
 func (c Cursor) String() string {
 	if c.Seq == 0 {
@@ -33,18 +31,17 @@ func (c Cursor) String() string {
 
 // ParseCursor reads a cursor, and takes nothing beside it.
 func ParseCursor(text string) (Cursor, bool) {
-	parts := cursorText.FindStringSubmatch(text)
-	if parts == nil {
+	number, hash, _ := strings.Cut(text, ".")
+	seq, err := strconv.ParseInt(number, 10, 64)
+	switch {
+	case err != nil || seq < 0 || strconv.FormatInt(seq, 10) != number: // as String writes it
 		return Cursor{}, false
-	}
-	seq, err := strconv.ParseInt(parts[1], 10, 64)
-	if err != nil || (seq == 0) != (parts[2] == noHash && parts[1] == "0") {
+	case len(hash) != len(noHash) || strings.Trim(hash, "0123456789abcdef") != "":
 		return Cursor{}, false
+	case seq == 0:
+		return Cursor{}, hash == noHash
 	}
-	if seq == 0 {
-		return Cursor{}, true
-	}
-	return Cursor{seq, parts[2]}, true
+	return Cursor{seq, hash}, true
 }
 
 // Why lines of a report do not follow the line of its cursor.

@@ -231,7 +231,7 @@ func listsApps(tree fs.FS, folder string) bool {
 func noApp(folder string) error {
 	return &exit.Failure{
 		Code: exit.NotFound, Says: "no app in " + folder + ": no gitring.yaml there, and no compose.yaml, compose.yml, docker-compose.yaml or docker-compose.yml",
-		Hint: "gitring validate <dir> names the folder of the repository; where apps lie in one below, --config names a configuration with that path (gitring init --path writes one)",
+		Hint: "gitring validate <dir> names the folder of the repository; where apps lie in one below, --config names a configuration with that path, which gitring init asks for",
 	}
 }
 

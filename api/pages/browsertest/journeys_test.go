@@ -17,7 +17,8 @@ import (
 // journeys are what people come for. Each is made light, dark and on a phone.
 var journeys = map[string]func(t *testing.T, s *site, b *tab){
 	"what is wrong, and why": func(_ *testing.T, _ *site, b *tab) {
-		b.visit("/").reads("Degraded").press("why").reads("no such host mail").reads("push a commit that mends it")
+		b.visit("/").reads("Degraded").press("why").reads("exits at once: code 127") // it serves nobody, so it stands first
+		b.visit("/svc/web/web").reads("no such host mail").reads("push a commit that mends it")
 	},
 	"an app, its service, and back": func(_ *testing.T, _ *site, b *tab) {
 		b.visit("/").press("web").reads("web").visit("/svc/web/web").press("web").until("the app's page", `location.pathname == '/app/web'`).press("edge-1").until("now", `location.pathname == '/'`)
