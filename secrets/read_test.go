@@ -17,6 +17,7 @@ func TestTheContentTellsTheForm(t *testing.T) {
 	for text, want := range map[string]Form{
 		"a: 1\n" + meta:                     YAML,
 		"sops: {lastmodified: y, mac: x}\n": YAML,
+
 		"--- # c\n'a': 1\n\"sops\":\n  mac: x\n  lastmodified: y\n": YAML,
 		"A=1\nsops_mac=x\nsops_lastmodified=y\n":                    Env,
 		"[a]\nb = 1\n\n [sops] \nmac = x\n":                         INI,
