@@ -23,13 +23,13 @@ import (
 const (
 	newConnsEnv = "GITRING_NEW_CONNECTIONS"
 	newConnsFew = 40 // of each client, where nobody says how long
-	newClients  = 16 // each with a source address of its own, or a minute would use up its ports
+	newClients  = 16 // each with a source address of its own in each round: a minute uses up the ports of one
 )
 
-// askAnew asks an address once, on a connection of its own from the n-th source address, and
+// askAnew asks an address once, on a connection of its own from a source address of its round, and
 // reads until the other side closes it.
-func askAnew(addr string, n int) error {
-	d := net.Dialer{Timeout: wait, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, byte(n+1))}}
+func askAnew(addr string, round, n int) error {
+	d := net.Dialer{Timeout: wait, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(10+round), byte(n+1))}}
 	c, err := d.Dial("tcp", addr)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func TestNewConnectionsAreAllAnswered(t *testing.T) {
 	require.Equal(t, 200, s.ask(http.MethodPut, "/v1/table", s.write(), &said), said.Says)
 	_, number, err := net.SplitHostPort(s.addr())
 	require.NoError(t, err)
-	for _, way := range []struct{ name, addr string }{
+	for round, way := range []struct{ name, addr string }{
 		{"direct", net.JoinHostPort(instanceAddr, number)},
 		{"front", s.addr()},
 		{"direct", net.JoinHostPort(instanceAddr, number)},
@@ -68,7 +68,7 @@ func TestNewConnectionsAreAllAnswered(t *testing.T) {
 		for n := range newClients {
 			all.Go(func() {
 				for i := 0; length == 0 && i < newConnsFew || length > 0 && time.Since(begun) < length; i++ {
-					if err := askAnew(way.addr, n); err != nil {
+					if err := askAnew(way.addr, round, n); err != nil {
 						bad.Add(1)
 						t.Errorf("%s: %v", way.name, err)
 						return
