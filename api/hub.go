@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -17,14 +18,21 @@ const (
 	ReportLimit  = 8 << 20
 )
 
-// reportsAtOnce is how many reports are read at the same time: each may take its limit of memory.
-const reportsAtOnce = 2
+const (
+	// bodiesAtOnce is how many reports are on their way at the same time, each of another token. A
+	// host that sends slowly delays none of the others, until as many do.
+	bodiesAtOnce = 16
+	// reportsAtOnce is how many are read at the same time: each may take its limit of memory.
+	reportsAtOnce = 2
+)
 
 // HubCalls is what a hub answers with. Every field is required. An error may be an *Error.
 type HubCalls struct {
 	// Report takes what a host tells by a token, and gives the line that the host is to go on after.
 	// Where it returns nil, what it took is on disk.
 	Report func(ctx context.Context, token Token, r *ring.HostReport) (ring.Cursor, error)
+	// Reported is told what came of each report of a token, also of one that Report never saw.
+	Reported func(token Token, err error)
 	// Fleet are all hosts, what is wrong first.
 	Fleet func(ctx context.Context) ([]HostNow, error)
 	// Tag is the same as long as Fleet, or one host of it, says the same; "" is all hosts.
@@ -89,15 +97,19 @@ type HostEvent struct {
 const reportPath = "/v1/report"
 
 type hub struct {
-	calls HubCalls
-	room  chan struct{} // taken by each report that is read
+	calls  HubCalls
+	bodies chan struct{} // taken by each report that comes
+	room   chan struct{} // taken by each report that is read
+
+	mu     sync.Mutex      // guards what follows
+	tokens map[string]bool // ids of those whose report is under way
 }
 
 // NewHub is what can be asked of a hub. Nothing in it acts on a host, and nothing reaches one.
 func NewHub(calls HubCalls) *Table {
-	h := &hub{calls: calls, room: make(chan struct{}, reportsAtOnce)}
+	h := &hub{calls: calls, bodies: make(chan struct{}, bodiesAtOnce), room: make(chan struct{}, reportsAtOnce), tokens: map[string]bool{}}
 	return &Table{within: bodyWithin, most: ReportPacked, routes: []route{
-		{"POST", reportPath, mayRead, ScopeReport, ReportPacked, false, h.report},
+		{"POST", reportPath, mayRead, ScopeReport, takesItself, false, h.report},
 		{"GET", "/v1/fleet", mayRead, ScopeRead, 0, false, h.fleet},
 		{"GET", "/v1/stream", mayRead, ScopeRead, 0, true, h.stream},
 		{"GET", "/v1/openapi.json", mayRead, ScopeRead, 0, false, h.openAPI},
@@ -107,26 +119,71 @@ func NewHub(calls HubCalls) *Table {
 
 // report takes one. The answer is a cursor and nothing else.
 func (h *hub) report(w http.ResponseWriter, r *http.Request, p Peer) error {
-	select {
-	case h.room <- struct{}{}:
-		defer func() { <-h.room }()
-	case <-r.Context().Done():
-		return Usage("", "the host went away")
-	}
-	in, err := readReport(r)
-	if err != nil {
-		return err
-	}
-	if in.Host != p.scopes.Reports() {
-		return Denied("make a token on the hub with --scope report:<host>, of the name that host: has in the host's configuration", "this token reports for %s alone", p.scopes.Reports())
-	}
-	at, err := h.calls.Report(r.Context(), p.token, in)
+	at, err := h.take(w, r, p)
+	h.calls.Reported(p.token, err)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, at.String()) // a host that went away asks again
 	return nil
+}
+
+// take reads no byte of a report before it has its place, and a token has one: so the reports of one
+// host wait for each other, and not the other hosts for them.
+func (h *hub) take(w http.ResponseWriter, r *http.Request, p Peer) (ring.Cursor, error) {
+	if !h.begin(p.token.ID) {
+		return ring.Cursor{}, tooMany(time.Second, "a report of this token is under way")
+	}
+	defer h.end(p.token.ID)
+	leave, err := enter(r.Context(), h.bodies)
+	if err != nil {
+		return ring.Cursor{}, err
+	}
+	err = takeBody(w, r, ReportPacked, bodyWithin)
+	leave()
+	if err != nil {
+		return ring.Cursor{}, err
+	}
+	if leave, err = enter(r.Context(), h.room); err != nil {
+		return ring.Cursor{}, err
+	}
+	defer leave()
+	in, err := readReport(r)
+	if err != nil {
+		return ring.Cursor{}, err
+	}
+	if in.Host != p.scopes.Reports() {
+		return ring.Cursor{}, Denied("make a token on the hub with --scope report:<host>, of the name that host: has in the host's configuration", "this token reports for %s alone", p.scopes.Reports())
+	}
+	return h.calls.Report(r.Context(), p.token, in)
+}
+
+// begin reports whether no report of a token is under way, and has one be.
+func (h *hub) begin(token string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tokens[token] {
+		return false
+	}
+	h.tokens[token] = true
+	return true
+}
+
+func (h *hub) end(token string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.tokens, token)
+}
+
+// enter waits for a place among those of a channel.
+func enter(ctx context.Context, places chan struct{}) (leave func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-ctx.Done():
+		return nil, Usage("", "the host went away")
+	}
 }
 
 // readReport unpacks and reads a body. What a newer host says besides is left out.

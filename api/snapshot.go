@@ -33,6 +33,17 @@ func tagOf(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
+// ReportTag is the same for two statuses of which the later one has no news. When a remote was asked
+// last is none: it is asked all day long.
+func ReportTag(st *ring.Status) string {
+	plain := *st
+	plain.Sources = append([]ring.SourceStatus{}, st.Sources...)
+	for i := range plain.Sources {
+		plain.Sources[i].Checked = time.Time{}
+	}
+	return statusTag(&plain)
+}
+
 // StatusTag is the same for two statuses that say the same, whenever they were asked for.
 func StatusTag(st *ring.Status) string { return statusTag(st) }
 

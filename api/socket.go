@@ -47,8 +47,8 @@ type Table struct {
 }
 
 // route is one verb: who may use it on the socket, and by which scope on TCP; "" is
-// nobody there. A body larger than limit is refused before it is read. A stream may be open
-// for long.
+// nobody there. A body larger than limit is refused before it is read; takesItself leaves all
+// of it to serve. A stream may be open for long.
 type route struct {
 	method, path string
 	right        right
@@ -57,6 +57,9 @@ type route struct {
 	stream       bool
 	serve        func(w http.ResponseWriter, r *http.Request, p Peer) error
 }
+
+// takesItself is the limit of a route that reads its body when it has room for it.
+const takesItself = -1
 
 // NewSocket starts nothing. It is an error when a call is missing.
 func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {

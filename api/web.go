@@ -58,7 +58,7 @@ type Web struct {
 	origin   *http.CrossOriginProtection
 	names    map[string]bool
 
-	requests *rate // by actor
+	requests *rate // by the id of a token
 	failed   *rate // sign-ins, by address
 	told     told
 	streams  streams
@@ -199,7 +199,7 @@ func (w *Web) answer(a *asking) error {
 	if err != nil {
 		return err
 	}
-	if known && !w.requests.allow("", a.by, w.Now()) {
+	if known && !w.requests.allow("", a.token.ID, w.Now()) { // several tokens may have one name
 		return tooMany(time.Second, "%s asks too often", a.by)
 	}
 	switch {
@@ -242,8 +242,10 @@ func (w *Web) call(a *asking) error {
 	if err := mayCall(&rt, w.viewer(a)); err != nil {
 		return err
 	}
-	if err := takeBody(a.w, a.r, min(rt.limit, w.table.most), w.table.within); err != nil {
-		return err
+	if rt.limit != takesItself {
+		if err := takeBody(a.w, a.r, min(rt.limit, w.table.most), w.table.within); err != nil {
+			return err
+		}
 	}
 	p := peerOfViewer(w.viewer(a))
 	if !rt.stream {

@@ -18,7 +18,7 @@ func (d *Daemon) wireReport() {
 		return
 	}
 	d.reporter = report.New(report.Options{
-		Host: d.cfg.Host, Gitring: ring.Release, URL: cfg.URL, TokenFile: cfg.TokenFile, Status: d.status, Tag: api.StatusTag,
+		Host: d.cfg.Host, Gitring: ring.Release, URL: cfg.URL, TokenFile: cfg.TokenFile, Status: d.status, Tag: api.ReportTag,
 		Lines: d.linesAfter, Appended: d.store.Changed, Now: time.Now, Log: d.log,
 	})
 }

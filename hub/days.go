@@ -103,7 +103,12 @@ func each(file string, take func(line []byte, end int64) bool) error {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	in := bufio.NewReaderSize(f, 64<<10)
+	return eachOf(f, take)
+}
+
+// eachOf gives the whole lines of what is read.
+func eachOf(from io.Reader, take func(line []byte, end int64) bool) error {
+	in := bufio.NewReaderSize(from, 64<<10)
 	var end int64
 	var long []byte
 	for {
@@ -198,13 +203,17 @@ func (d *days) trim(before string, most int64) error {
 	return nil
 }
 
-// newest are the last n events of files that are wanted, the oldest first. A file that was trimmed
-// meanwhile is left out.
+// pageBytes bounds how much of a journal is read for one page: about 20,000 of its newest lines.
+const pageBytes = 8 << 20
+
+// newest are the last n events of files that are wanted, the oldest first, as far as the newest
+// pageBytes have them. A file that was trimmed meanwhile is left out.
 func newest(dir string, names []string, n int, want func(*ring.Event) bool) ([]ring.Event, error) {
 	var out []ring.Event
+	left := int64(pageBytes)
 	for _, name := range slices.Backward(names) {
 		var of []ring.Event
-		err := each(filepath.Join(dir, name+dayEnd), func(line []byte, _ int64) bool {
+		read, err := lastBytes(filepath.Join(dir, name+dayEnd), left, func(line []byte) bool {
 			var r record
 			var e ring.Event
 			if json.Unmarshal(line, &r) != nil || json.Unmarshal(r.Event, &e) != nil {
@@ -225,6 +234,32 @@ func newest(dir string, names []string, n int, want func(*ring.Event) bool) ([]r
 		if len(out) >= n {
 			return out[len(out)-n:], nil
 		}
+		if left -= read; left <= 0 {
+			break
+		}
 	}
 	return out, nil
+}
+
+// lastBytes gives the whole lines among the last bytes of a file, and says how many bytes it read.
+func lastBytes(file string, most int64, take func(line []byte) bool) (read int64, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	from := max(0, info.Size()-most)
+	half := from > 0 // what it begins with is the end of a line, or a whole one: it is left out either way
+	err = eachOf(io.NewSectionReader(f, from, info.Size()-from), func(line []byte, _ int64) bool {
+		if half {
+			half = false
+			return true
+		}
+		return take(line)
+	})
+	return info.Size() - from, err
 }

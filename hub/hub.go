@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -61,6 +62,8 @@ type Hub struct {
 	recent  *recent
 	counts  metrics.Counts
 
+	scraping sync.Mutex // held while a page of metrics is made
+
 	mu   sync.Mutex // guards what follows
 	rows map[string]*row
 }
@@ -87,7 +90,8 @@ func Open(o Options) (*Hub, error) {
 		}
 		r, unread, err := loadRow(filepath.Join(h.folder(), e.Name()), e.Name())
 		if err != nil {
-			return nil, err
+			h.setAside(e.Name(), err)
+			continue
 		}
 		if unread != nil {
 			o.Log.Warn("could not read what a host told last, which it will tell again", "err", unread)
@@ -95,6 +99,22 @@ func Open(o Options) (*Hub, error) {
 		h.rows[r.id] = r
 	}
 	return h, nil
+}
+
+// asideName is of a folder that could not be read: the id of a token, and when it was set aside.
+var asideName = regexp.MustCompile(`^[a-z2-7]{8}\.unread-([0-9]{8}T[0-9]{6}Z)$`)
+
+const asideTime = "20060102T150405Z"
+
+// setAside has one host's folder that cannot be read keep nobody else's from being read. Its host tells
+// a new row all that its own journal has.
+func (h *Hub) setAside(id string, why error) {
+	to := id + ".unread-" + h.Now().UTC().Format(asideTime)
+	if err := os.Rename(filepath.Join(h.folder(), id), filepath.Join(h.folder(), to)); err != nil {
+		h.Log.Error("could not read what a host told, nor set it aside: its reports will be refused", "token", id, "err", errors.Join(why, err))
+		return
+	}
+	h.Log.Error("could not read what a host told, and set it aside: the host will tell its journal again", "token", id, "folder", to, "err", why)
 }
 
 func (h *Hub) folder() string { return filepath.Join(h.State, "hosts") }
@@ -129,6 +149,14 @@ func (h *Hub) tidy(now time.Time) error {
 			delete(h.rows, r.id)
 			h.mu.Unlock()
 			errs = append(errs, os.RemoveAll(r.dir))
+			h.recent.forget(r.id)
+		}
+	}
+	entries, err := os.ReadDir(h.folder())
+	errs = append(errs, err)
+	for _, e := range entries {
+		if at := asideName.FindStringSubmatch(e.Name()); at != nil && at[1] < now.Add(-keepFor).UTC().Format(asideTime) {
+			errs = append(errs, os.RemoveAll(filepath.Join(h.folder(), e.Name())))
 		}
 	}
 	return errors.Join(errs...)
@@ -163,12 +191,47 @@ func (h *Hub) Report(_ context.Context, t api.Token, in *ring.HostReport) (ring.
 	if err != nil {
 		return ring.Cursor{}, err
 	}
-	at, added, err := r.take(h.Now(), in, h.room(r))
+	out, err := r.take(h.Now(), in, h.room(r))
 	if err != nil {
 		return ring.Cursor{}, err
 	}
-	h.recent.add(added)
-	return at, nil
+	h.recent.add(out.added)
+	h.counts.AddMany(metrics.HubLines, len(out.added), in.Host)
+	if out.gap != "" {
+		h.counts.Add(metrics.HubGaps, in.Host, out.gap)
+	}
+	switch {
+	case out.turn && out.full != nil:
+		h.Log.Warn("could not keep what a host tells, whose status counts all the same", "host", in.Host, "token", t.ID, "err", out.full)
+	case out.turn:
+		h.Log.Info("keeps again what a host tells", "host", in.Host, "token", t.ID)
+	}
+	return out.at, out.full
+}
+
+// reported counts what came of a report.
+func (h *Hub) reported(t api.Token, err error) {
+	host, came := t.Scopes.Reports(), resultOf(err)
+	for _, r := range []string{"taken", "full", "refused", "failed"} {
+		h.counts.Begin(metrics.HubReports, host, r)
+	}
+	h.counts.Add(metrics.HubReports, host, came)
+}
+
+// resultOf is what came of a report, in a word.
+func resultOf(err error) string {
+	var e *api.Error
+	switch {
+	case err == nil:
+		return "taken"
+	case !errors.As(err, &e):
+		return "failed"
+	case e.Status == http.StatusInsufficientStorage:
+		return "full"
+	case e.Status < http.StatusInternalServerError:
+		return "refused"
+	}
+	return "failed"
 }
 
 // row is that of a token, made where it is the first time.
@@ -297,6 +360,12 @@ func (s *shown) host(now time.Time) api.HostNow {
 	for _, id := range s.twice {
 		n.Told = append(n.Told, "token "+id+" reports for a host of this name, too: is the name taken twice, or an old token not revoked?")
 	}
+	if s.full {
+		n.Told = append(n.Told, "the hub has no room for more of its journal: new lines wait at the host")
+	}
+	if s.behind {
+		n.Told = append(n.Told, "its pages are of an older status: the hub's disk is full")
+	}
 	if s.ended {
 		n.Told = append(n.Told, "its token counts no more: the host cannot report")
 	}
@@ -322,9 +391,9 @@ func isSilent(now, seen time.Time) bool {
 // wrongClock says by how much a host's clock is wrong; "" where it is right enough. It is told in
 // whole steps, so that it does not change all the time.
 func wrongClock(ahead time.Duration) string {
-	off, way := ahead, "ahead of"
-	if off < 0 {
-		off, way = -off, "behind"
+	off, way := ahead.Abs(), "ahead of" // the most negative of all is -ahead, too
+	if ahead < 0 {
+		way = "behind"
 	}
 	switch {
 	case off < clockOff:
@@ -346,7 +415,11 @@ func (h *Hub) Tag(_ context.Context, key string) (string, error) {
 			continue
 		}
 		s.mu.Lock()
-		_, _ = fmt.Fprintln(sum, s.key, s.id, s.change, s.tag, isSilent(now, s.now.Seen), s.ended, len(s.twice), now.Sub(s.now.Gap) < gapTold) // never fails
+		whole := "" // of one host its pages are meant, which tell when its remotes were asked
+		if key != "" {
+			whole = s.whole
+		}
+		_, _ = fmt.Fprintln(sum, s.key, s.id, s.change, s.tag, whole, isSilent(now, s.now.Seen), s.ended, len(s.twice), now.Sub(s.now.Gap) < gapTold) // never fails
 		s.mu.Unlock()
 	}
 	return `W/"` + hex.EncodeToString(sum.Sum(nil)[:12]) + `"`, nil
@@ -381,7 +454,7 @@ func (h *Hub) Count(route string, code int) {
 // Calls are what is asked of the hub by its door.
 func (h *Hub) Calls() api.HubCalls {
 	return api.HubCalls{
-		Report: h.Report, Fleet: h.Fleet, Tag: h.Tag, Lines: h.lines, Appended: h.recent.changed, Process: h.process,
+		Report: h.Report, Reported: h.reported, Fleet: h.Fleet, Tag: h.Tag, Lines: h.lines, Appended: h.recent.changed, Process: h.process,
 		Metrics: api.Metrics(h.scrape, contentType),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -14,7 +15,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -156,10 +160,12 @@ func TestAGapIsKeptAndTold(t *testing.T) {
 	require.Empty(t, p.fleet(reader)[0].Told, "of yesterday")
 }
 
-// A disk that is full takes nothing and keeps what there is. Fault before it took effect: the journal;
-// and after: the status that follows it.
-func TestAFullDiskChangesNothing(t *testing.T) {
-	p := newPlace(t)
+// A disk that is full takes no line and keeps what there is; the status that came with lines counts all
+// the same, so that a host that lives is not silent. Fault before it took effect: the journal; and
+// after: the status that follows it.
+func TestAFullDiskTakesNoLinesAndKeepsTheStatus(t *testing.T) {
+	var log bytes.Buffer
+	p := newPlace(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	token, reader := p.token("edge-1", "report:edge-1"), p.token("ann", "read")
 	st := status("edge-1", ring.SyncSynced, ring.Healthy)
 	j := &journal{}
@@ -173,10 +179,19 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 	worse := status("edge-1", ring.SyncDegraded, ring.Degraded)
 	out := p.ask("POST", "/v1/report", token, reportOf("edge-1", p.now(), worse, at, "", j.lines[1:]...))
 	require.Equal(t, http.StatusInsufficientStorage, out.Code, out.Body)
+	p.after(time.Second)
+	out = p.ask("POST", "/v1/report", token, reportOf("edge-1", p.now(), worse, at, "", j.lines[1:]...))
+	require.Equal(t, http.StatusInsufficientStorage, out.Code, out.Body)
+	require.Equal(t, "Degraded", p.fleet(reader)[0].Word, "the status that came with it counts")
+	require.Contains(t, p.fleet(reader)[0].Told, "the hub has no room for more of its journal: new lines wait at the host")
+	p.tell(token, reportOf("edge-1", p.now(), worse, at, "")) // a report without lines says nothing of room
+	require.Equal(t, 1, strings.Count(log.String(), "could not keep what a host tells"), "told once: %s", log.String())
+	require.NotContains(t, log.String(), "keeps again")
 	require.NoError(t, os.Remove(today))
-	require.Equal(t, "Synced", p.fleet(reader)[0].Word, "the status that came with it is not kept either")
+	require.Equal(t, j.all()[:1], p.keptOf(token))
 
 	// The lines can be written, and the status cannot.
+	worse = status("edge-1", ring.SyncRefused, ring.Degraded)
 	file := filepath.Join(dir, statusFile)
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, os.MkdirAll(filepath.Join(file, "in the way"), 0o700))
@@ -186,7 +201,224 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 	require.NoError(t, os.RemoveAll(file))
 	require.Equal(t, j.cursor(), p.tell(token, reportOf("edge-1", p.now(), worse, at, "", j.lines[1:]...)), "and then all of it is kept")
 	require.Equal(t, j.all(), p.keptOf(token))
-	require.Equal(t, "Degraded", p.fleet(reader)[0].Word)
+	require.Equal(t, "Refused", p.fleet(reader)[0].Word)
+	require.Empty(t, p.fleet(reader)[0].Told)
+	require.Equal(t, 1, strings.Count(log.String(), "keeps again what a host tells"), log.String())
+	require.Contains(t, p.ask("GET", "/metrics", p.token("prometheus", "metrics"), nil).Body.String(), `gitring_hub_reports_total{host="edge-1",result="full"} 2`)
+}
+
+// On a small disk that is full not even the status can be written: the host is heard all the same, and
+// its row says that its pages are older.
+func TestAHostIsHeardThoughItsStatusHasNoRoom(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root mounts a small disk")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("cannot mount a small disk here: %v", err)
+	}
+	defer func() { require.NoError(t, syscall.Unmount(dir, 0)) }()
+	p := newPlace(t)
+	p.state = dir
+	p.open()
+	token, reader := p.token("edge-1", "report:edge-1"), p.token("ann", "read")
+	p.tell(token, reportOf("edge-1", p.now(), status("edge-1", ring.SyncSynced, ring.Healthy), "", ""))
+	fill, err := os.Create(filepath.Join(dir, "fill"))
+	require.NoError(t, err)
+	_, err = fill.Write(make([]byte, 1<<20))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NoError(t, fill.Close())
+	p.after(4 * time.Minute)
+	out := p.ask("POST", "/v1/report", token, reportOf("edge-1", p.now(), status("edge-1", ring.SyncDegraded, ring.Degraded), "0.00000000", ""))
+	require.Equal(t, http.StatusInsufficientStorage, out.Code, out.Body)
+	now := p.fleet(reader)[0]
+	require.False(t, now.Silent)
+	require.Equal(t, "Degraded", now.Word)
+	require.Equal(t, []string{"its pages are of an older status: the hub's disk is full"}, now.Told)
+	require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
+	p.tell(token, reportOf("edge-1", p.now(), status("edge-1", ring.SyncDegraded, ring.Degraded), "0.00000000", ""))
+	require.Empty(t, p.fleet(reader)[0].Told)
+}
+
+// waiting is the body of a report that does not come to its end.
+type waiting struct {
+	began *atomic.Int64
+	goOn  chan struct{}
+}
+
+func (w *waiting) Read([]byte) (int, error) {
+	w.began.Add(1)
+	<-w.goOn
+	return 0, io.EOF
+}
+
+// A token has one report under way, and no byte of more than 16 is taken at a time. So a host that
+// sends slowly, or much, delays no other.
+func TestAReportOfOneHostDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace(t)
+		var began atomic.Int64
+		goOn := make(chan struct{})
+		var open sync.WaitGroup
+		slowly := func(token string) {
+			open.Go(func() {
+				r := httptest.NewRequest("POST", "/v1/report", &waiting{&began, goOn})
+				r.Host = "localhost"
+				r.Header.Set("Authorization", "Bearer "+token)
+				p.web.ServeHTTP(httptest.NewRecorder(), r)
+			})
+		}
+		slow, other := p.token("edge-1", "report:edge-1"), p.token("edge-2", "report:edge-2")
+		slowly(slow)
+		synctest.Wait()
+		body := reportOf("edge-1", p.now(), status("edge-1", ring.SyncSynced, ring.Healthy), "", "")
+		require.Equal(t, http.StatusTooManyRequests, p.ask("POST", "/v1/report", slow, body).Code, "its first is not at its end")
+		p.tell(other, reportOf("edge-2", p.now(), status("edge-2", ring.SyncSynced, ring.Healthy), "", ""))
+		var more []string
+		for i := range 40 {
+			more = append(more, p.token(fmt.Sprint("more-", i), fmt.Sprint("report:more-", i)))
+		}
+		for _, token := range more {
+			slowly(token)
+		}
+		synctest.Wait()
+		require.Equal(t, int64(16), began.Load(), "what is not taken stays with its sender")
+		close(goOn)
+		open.Wait()
+		require.Equal(t, int64(41), began.Load())
+		p.tell(slow, body)
+	})
+}
+
+// One folder that cannot be read keeps no other host's from being read; it is set aside and told, and
+// its host tells all of its journal again.
+func TestARowThatCannotBeReadIsSetAside(t *testing.T) {
+	var log bytes.Buffer
+	p := newPlace(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	broken, fine, reader := p.token("edge-1", "report:edge-1"), p.token("edge-2", "report:edge-2"), p.token("ann", "read")
+	j := &journal{}
+	j.append(ring.Event{Kind: ring.RolloutBegan})
+	for token, host := range map[string]string{broken: "edge-1", fine: "edge-2"} {
+		p.tell(token, reportOf(host, p.now(), status(host, ring.SyncSynced, ring.Healthy), "0.00000000", "", j.lines...))
+	}
+	days, err := filepath.Glob(filepath.Join(p.state, "hosts", idOf(broken), "*.ndjson"))
+	require.NoError(t, err)
+	require.Len(t, days, 1)
+	require.NoError(t, os.WriteFile(days[0], []byte(`{"hash":"0a0a0a0a","event":[1]}`+"\n"), 0o600))
+	p.open(func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	require.Len(t, p.fleet(reader), 1, "the others are there")
+	require.Contains(t, log.String(), "token="+idOf(broken))
+	aside, err := filepath.Glob(filepath.Join(p.state, "hosts", idOf(broken)+".unread-*"))
+	require.NoError(t, err)
+	require.Len(t, aside, 1, "it is for a person to look at")
+	require.Equal(t, "0.00000000", p.tell(broken, reportOf("edge-1", p.now(), status("edge-1", ring.SyncSynced, ring.Healthy), "", "")), "all of it again")
+	p.tell(broken, reportOf("edge-1", p.now(), status("edge-1", ring.SyncSynced, ring.Healthy), "0.00000000", "", j.lines...))
+	require.Equal(t, j.all(), p.keptOf(broken))
+	p.after(29 * 24 * time.Hour)
+	require.NoError(t, p.hub.tidy(p.now()))
+	require.DirExists(t, aside[0])
+	p.after(2 * 24 * time.Hour)
+	require.NoError(t, p.hub.tidy(p.now()))
+	require.NoDirExists(t, aside[0], "no longer than the rest")
+}
+
+// Two tokens of one name are two hosts or two people: neither uses up the other's requests.
+func TestTwoTokensOfOneNameHaveARateEach(t *testing.T) {
+	p := newPlace(t)
+	a, b := p.token("edge", "report:edge-1"), p.token("edge", "report:edge-2")
+	refused := 0
+	for range 30 { // the clock stands
+		if p.ask("POST", "/v1/report", a, []byte("{}")).Code == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	require.NotZero(t, refused)
+	require.Equal(t, http.StatusOK, p.ask("POST", "/v1/report", b, reportOf("edge-2", p.now(), status("edge-2", ring.SyncSynced, ring.Healthy), "", "")).Code)
+}
+
+// That a remote was asked again is no change, and the page of the host alone tells it.
+func TestALookAtARemoteIsNoNews(t *testing.T) {
+	p := newPlace(t)
+	token := p.token("edge-1", "report:edge-1")
+	st := status("edge-1", ring.SyncSynced, ring.Healthy)
+	tags := func() (all, one string) {
+		t.Helper()
+		st.Sources[0].Checked = p.now()
+		p.after(30 * time.Second)
+		p.tell(token, reportOf("edge-1", p.now(), st, "", ""))
+		var err error
+		all, err = p.hub.Tag(t.Context(), "")
+		require.NoError(t, err)
+		one, err = p.hub.Tag(t.Context(), "edge-1")
+		require.NoError(t, err)
+		return all, one
+	}
+	all, one := tags()
+	later, oneLater := tags()
+	require.Equal(t, all, later)
+	require.NotEqual(t, one, oneLater, "its own page says when it was looked last")
+	before := st
+	before.Sources = slices.Clone(st.Sources)
+	before.Sources[0].Checked = before.Sources[0].Checked.Add(-time.Minute)
+	require.Equal(t, api.ReportTag(&before), api.ReportTag(&st), "a host reports no change")
+	before.Sources[0].Reason = "another"
+	require.NotEqual(t, api.ReportTag(&before), api.ReportTag(&st))
+}
+
+// Of a journal that a host filled, a page reads a part alone, and the newest.
+func TestAPageReadsTheNewestOfAJournalAlone(t *testing.T) {
+	p := newPlace(t)
+	token, reader := p.token("edge-1", "report:edge-1"), p.token("ann", "read")
+	p.tell(token, reportOf("edge-1", p.now(), status("edge-1", ring.SyncSynced, ring.Healthy), "", ""))
+	dir := filepath.Join(p.state, "hosts", idOf(token))
+	var lines []byte
+	n := 0
+	for len(lines) < pageBytes+1<<20 {
+		n++
+		e := fmt.Sprintf(`{"seq":%d,"kind":"x","at":"2026-11-27T12:00:00Z","reason":"%s"}`, n, strings.Repeat("y", 1000))
+		lines = append(lines, `{"at":"2026-11-27T12:00:00Z","hash":"0a0a0a0a","event":`+e+"}\n"...)
+	}
+	for _, day := range []string{"2026-11-25", "2026-11-26"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, day+dayEnd), lines, 0o600))
+	}
+	p.open()
+	r := p.hub.rows[idOf(token)]
+	looked := 0
+	first := int64(0)
+	_, err := newest(r.dir, r.days.names, 100_000, func(e *ring.Event) bool {
+		if looked++; first == 0 {
+			first = e.Seq
+		}
+		return true
+	})
+	require.NoError(t, err)
+	require.Equal(t, n-int(first)+1, looked, "the newest, and none of the day before")
+	require.LessOrEqual(t, looked*1000, pageBytes)
+	require.Greater(t, looked*1200, pageBytes)
+	some, err := newest(r.dir, r.days.names, 3, func(*ring.Event) bool { return true })
+	require.NoError(t, err)
+	require.Equal(t, []int64{int64(n - 2), int64(n - 1), int64(n)}, []int64{some[0].Seq, some[1].Seq, some[2].Seq})
+	require.Equal(t, http.StatusOK, p.ask("GET", "/hosts/edge-1", reader, nil).Code)
+}
+
+// A host with more series than a page of metrics takes costs the others nothing, and is told.
+func TestAHostOfTooManySeriesIsLeftOutOfTheMetrics(t *testing.T) {
+	p := newPlace(t)
+	token, other, reader := p.token("edge-1", "report:edge-1"), p.token("edge-2", "report:edge-2"), p.token("prometheus", "metrics")
+	st := status("edge-1", ring.SyncSynced, ring.Healthy)
+	service := st.Sources[0].Apps[0].Services[0]
+	service.Instances = nil
+	for i := range 3500 {
+		service.Name = fmt.Sprint("s", i)
+		st.Sources[0].Apps[0].Services = append(st.Sources[0].Apps[0].Services, service)
+	}
+	p.tell(token, reportOf("edge-1", p.now(), st, "", ""))
+	p.tell(other, reportOf("edge-2", p.now(), status("edge-2", ring.SyncSynced, ring.Healthy), "", ""))
+	text := p.ask("GET", "/metrics", reader, nil).Body.String()
+	require.Less(t, len(text), 64<<10)
+	require.Regexp(t, `gitring_hub_host_series_left_out\{host="edge-1"\} [0-9.e+]{3,}`, text)
+	require.Contains(t, text, `gitring_hub_host_silent{host="edge-1"} 0`)
+	require.Contains(t, text, `gitring_source_sync{host="edge-2",source="prod",sync="Synced"} 1`)
 }
 
 func TestTheJournalsAreBounded(t *testing.T) {
@@ -354,7 +586,7 @@ func TestAWrongClockIsTold(t *testing.T) {
 	for ahead, says := range map[time.Duration]string{
 		29 * time.Second: "", -29 * time.Second: "", 45 * time.Second: "about 50 s ahead of", -5 * time.Minute: "about 5 min behind", 26 * time.Hour: "about 26 h ahead of",
 	} {
-		p.tell(token, reportOf("edge-1", p.now().Add(ahead+100*time.Millisecond), status("edge-1", ring.SyncSynced, ring.Healthy), "", ""))
+		p.tell(token, reportOf("edge-1", p.now().Add(ahead).Add(100*time.Millisecond), status("edge-1", ring.SyncSynced, ring.Healthy), "", ""))
 		told := strings.Join(p.fleet(reader)[0].Told, "|")
 		if says == "" {
 			require.Empty(t, told)
@@ -362,6 +594,10 @@ func TestAWrongClockIsTold(t *testing.T) {
 			require.Contains(t, told, says)
 		}
 		require.False(t, p.fleet(reader)[0].Silent, "the hub's own clock says when it was heard")
+	}
+	for at, says := range map[time.Time]string{noon.AddDate(-400, 0, 0): "h behind", noon.AddDate(400, 0, 0): "h ahead of"} { // further off than a duration can say
+		p.tell(token, reportOf("edge-1", at, status("edge-1", ring.SyncSynced, ring.Healthy), "", ""))
+		require.Contains(t, strings.Join(p.fleet(reader)[0].Told, "|"), says)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -183,9 +184,14 @@ func TestTheStreamOfAHubTellsLinesOfAllOrOfOne(t *testing.T) {
 		require.Equal(t, "reset", next().kind, id)
 		end()
 	}
-	p.hub.recent.lines = p.hub.recent.lines[3:] // as after 2,000 more
+	for range recentLines { // all of one host
+		p.hub.recent.add([]api.HostEvent{{Host: "edge-1", Key: idOf(one), Event: json.RawMessage(`{}`)}})
+	}
 	next, end = open("/v1/stream", first.id)
 	require.Equal(t, "reset", next().kind, "lines after it are not kept any more")
+	end()
+	next, end = open("/v1/stream?host=edge-2", first.id)
+	require.Contains(t, journalOnly(next).data, `"host":"edge-2"`, "what one host tells pushes out no line of another")
 	end()
 	http.DefaultClient.CloseIdleConnections()
 }
@@ -196,7 +202,8 @@ func TestTheMetricsOfAHubHaveTheLabelHost(t *testing.T) {
 	for _, line := range []string{
 		`gitring_hub_host_silent{host="edge-1"} 0`, `gitring_source_sync{host="edge-1",source="prod",sync="Degraded"} 1`,
 		`gitring_build_info{version="1.0.0",host="edge-1"} 1`, `gitring_service_instances_ready{host="edge-1",source="prod",app="shop",service="web",kind="worker"} 1`,
-		`gitring_api_requests_total{route="POST /v1/report",code="200"} 1`, "gitring_hub_host_last_report_timestamp_seconds{host=\"edge-1\"} ",
+		`gitring_api_requests_total{route="POST /v1/report",code="200"} 1`, `gitring_hub_reports_total{host="edge-1",result="taken"} 1`,
+		`gitring_hub_reports_total{host="edge-1",result="refused"} 0`, `gitring_hub_host_series_left_out{host="edge-1"} 0`, "gitring_hub_host_last_report_timestamp_seconds{host=\"edge-1\"} ",
 	} {
 		require.Contains(t, text, line)
 	}

@@ -1,13 +1,14 @@
 package hub
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
 	"github.com/gitring/gitring/api"
 )
 
-// recentLines and recentBytes bound what a stream can go back to.
+// recentLines and recentBytes bound what a stream can go back to, of all rows together.
 const (
 	recentLines = 2000
 	recentBytes = 2 << 20
@@ -17,12 +18,20 @@ const (
 type recent struct {
 	mu       sync.Mutex // guards what follows
 	last     int64
-	lines    []api.HostEvent // of which the row is Key
-	bytes    int
+	rows     map[string]*recentRow // by the id of a token
 	appended chan struct{}
 }
 
-func newRecent() *recent { return &recent{appended: make(chan struct{})} }
+// recentRow are the newest lines of a row.
+type recentRow struct {
+	lines   []api.HostEvent // of which the row is Key
+	bytes   int
+	dropped int64 // the number of the newest that is not there any more
+}
+
+func newRecent() *recent {
+	return &recent{rows: map[string]*recentRow{}, appended: make(chan struct{})}
+}
 
 func (r *recent) add(lines []api.HostEvent) {
 	if len(lines) == 0 {
@@ -33,19 +42,57 @@ func (r *recent) add(lines []api.HostEvent) {
 	for _, l := range lines {
 		r.last++
 		l.Number = r.last
-		r.lines = append(r.lines, l)
-		r.bytes += len(l.Event)
+		of := r.rows[l.Key]
+		if of == nil {
+			of = &recentRow{}
+			r.rows[l.Key] = of
+		}
+		of.lines = append(of.lines, l)
+		of.bytes += len(l.Event)
 	}
-	n := 0
-	for n < len(r.lines) && (len(r.lines)-n > recentLines || r.bytes > recentBytes) {
-		r.bytes -= len(r.lines[n].Event)
-		n++
-	}
-	if n > 0 {
-		r.lines = slices.Clone(r.lines[n:])
-	}
+	r.trim()
 	close(r.appended)
 	r.appended = make(chan struct{})
+}
+
+// trim drops the oldest of the row that has most, so that one that tells much costs the others
+// nothing.
+func (r *recent) trim() {
+	lines, bytes := 0, 0
+	for _, of := range r.rows {
+		lines, bytes = lines+len(of.lines), bytes+of.bytes
+	}
+	drop := func(most *recentRow) {
+		gone := most.lines[0]
+		most.lines[0] = api.HostEvent{}
+		most.lines = most.lines[1:]
+		most.bytes -= len(gone.Event)
+		most.dropped = gone.Number
+		lines, bytes = lines-1, bytes-len(gone.Event)
+	}
+	for bytes > recentBytes {
+		drop(r.largest(func(of *recentRow) int { return of.bytes }))
+	}
+	for lines > recentLines {
+		drop(r.largest(func(of *recentRow) int { return len(of.lines) }))
+	}
+}
+
+// largest is a row of which there is most.
+func (r *recent) largest(size func(of *recentRow) int) (most *recentRow) {
+	for _, of := range r.rows {
+		if most == nil || size(of) > size(most) {
+			most = of
+		}
+	}
+	return most
+}
+
+// forget drops all of a row.
+func (r *recent) forget(row string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.rows, row)
 }
 
 // after are at most limit lines of a row, or of all for "", after a number; last is the newest
@@ -56,16 +103,18 @@ func (r *recent) after(number int64, row string, limit int) (lines []api.HostEve
 	if limit == 0 {
 		return nil, r.last, ""
 	}
-	first := r.last - int64(len(r.lines)) + 1
-	if number+1 < first {
-		return nil, r.last, "lines after it are not kept any more"
-	}
-	for i := max(0, number+1-first); i < int64(len(r.lines)) && len(lines) < limit; i++ {
-		if l := r.lines[i]; row == "" || l.Key == row {
-			lines = append(lines, l)
+	for id, of := range r.rows {
+		if row != "" && row != id {
+			continue
 		}
+		if of.dropped > number {
+			return nil, r.last, "lines after it are not kept any more"
+		}
+		i, _ := slices.BinarySearchFunc(of.lines, number+1, func(l api.HostEvent, n int64) int { return cmp.Compare(l.Number, n) })
+		lines = append(lines, of.lines[i:min(len(of.lines), i+limit)]...)
 	}
-	return lines, r.last, ""
+	slices.SortFunc(lines, func(a, b api.HostEvent) int { return cmp.Compare(a.Number, b.Number) })
+	return lines[:min(len(lines), limit)], r.last, ""
 }
 
 func (r *recent) changed() <-chan struct{} {

@@ -49,11 +49,14 @@ type row struct {
 	mu     sync.Mutex // guards what follows
 	days   *days
 	cursor ring.Cursor
-	last   int64 // the seq of the newest event; 0 before the first
-	now    kept  // without its status
-	tag    string
+	last   int64  // the seq of the newest event; 0 before the first
+	now    kept   // without its status
+	tag    string // of what it said last
 	said   summary
 	wrote  time.Time // when the file of the status was written
+	whole  string    // the tag of that file, when its remotes were asked last among it
+	full   bool      // there was no room for what it told last
+	behind bool      // the file is of an older status: the disk was full
 	change int64     // grows with each change that people see
 }
 
@@ -123,7 +126,7 @@ func loadRow(dir, id string) (*row, error, error) {
 	if err != nil {
 		return r, err, nil
 	}
-	r.now, r.said, r.tag, r.wrote = *k, summed(st), api.StatusTag(st), k.Seen
+	r.now, r.said, r.tag, r.whole, r.wrote = *k, summed(st), api.ReportTag(st), api.StatusTag(st), k.Seen
 	r.now.Status = nil
 	return r, nil, nil
 }

@@ -82,58 +82,84 @@ func tooLarge(what string) error {
 	return e
 }
 
-// take keeps a report, whole or not at all. Its lines are kept where they follow the last that is
-// here; the answer is the line that is the last then. So a report that comes again adds nothing, and
-// one whose answer was lost is gone on from where it ended.
-func (r *row) take(now time.Time, in *ring.HostReport, room int64) (at ring.Cursor, added []api.HostEvent, err error) {
+// taken is what came of a report that could be kept.
+type taken struct {
+	at    ring.Cursor
+	added []api.HostEvent
+	gap   string // why lines before those are missing
+	full  error  // the lines were not kept: there is no room
+	turn  bool   // the report before it had room, and this one has not; or the other way round
+}
+
+// take keeps a report. Its lines are kept where they follow the last that is here; the answer is the
+// line that is the last then. So a report that comes again adds nothing, and one whose answer was lost
+// is gone on from where it ended. Where there is no room for lines, the status counts all the same:
+// the host is heard.
+func (r *row) take(now time.Time, in *ring.HostReport, room int64) (out taken, err error) {
 	j, err := judge(in)
 	if err != nil {
-		return at, nil, err
+		return out, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next, said, tag := r.now, summed(j.status), api.StatusTag(j.status)
+	next, said, tag, whole := r.now, summed(j.status), api.ReportTag(j.status), api.StatusTag(j.status)
 	next.Host, next.Gitring, next.Seen, next.Ahead = in.Host, cutWords(in.Gitring), now, in.At.Sub(now)
 	if next.Since.IsZero() || said.word != r.said.word || said.commit != r.said.commit {
 		next.Since = now
 	}
 	next.Subjects = withSubjects(r.now.Subjects, said.sources)
-	cursor, lines := r.cursor, []byte(nil)
-	if in.After == r.cursor.String() && len(in.Lines) > 0 {
-		if lines, added, err = r.encode(now, in); err != nil {
-			return at, nil, err
-		}
-		cursor = ring.Cursor{Seq: j.seqs[len(j.seqs)-1], Hash: in.Lines[len(in.Lines)-1].Hash}
-		if in.Gap != "" && (in.Gap == ring.GapReplaced || r.cursor.Seq > 0) {
-			next.Gap, next.GapWhy = now, in.Gap
-		}
-	}
 	undo := func() error { return nil }
-	if len(lines) > 0 {
-		if int64(len(lines)) > room {
-			return at, nil, api.Full("the hub has no room for more lines of %s", in.Host)
-		}
-		if undo, err = r.days.append(now, lines); err != nil {
-			return at, nil, notKept(err)
-		}
-	}
-	if tag != r.tag || next.Gap != r.now.Gap || now.Sub(r.wrote) >= rewriteAfter || now.Before(r.wrote) {
-		file := next
-		file.Status = in.Status
-		body, err := json.Marshal(file)
-		if err == nil {
-			err = disk.WriteWhole(filepath.Join(r.dir, statusFile), ".status-*", body, 0o600)
-		}
+	out.at = r.cursor
+	if in.After == r.cursor.String() && len(in.Lines) > 0 {
+		lines, added, err := r.encode(now, in)
 		if err != nil {
-			return at, nil, errors.Join(notKept(err), undo())
+			return taken{}, err
 		}
-		r.wrote = now
+		if int64(len(lines)) > room {
+			out.full = api.Full("the hub has no room for more lines of %s", in.Host)
+		} else if undo, err = r.days.append(now, lines); isFull(err) {
+			out.full = notKept(err)
+		} else if err != nil {
+			return taken{}, notKept(err)
+		} else {
+			out.added, out.at = added, ring.Cursor{Seq: j.seqs[len(j.seqs)-1], Hash: in.Lines[len(in.Lines)-1].Hash}
+			if in.Gap != "" && (in.Gap == ring.GapReplaced || r.cursor.Seq > 0) {
+				next.Gap, next.GapWhy, out.gap = now, in.Gap, in.Gap
+			}
+		}
 	}
-	if tag != r.tag || len(added) > 0 || wrongClock(next.Ahead) != wrongClock(r.now.Ahead) {
+	behind := false
+	if tag != r.tag || r.behind || next.Gap != r.now.Gap || now.Sub(r.wrote) >= rewriteAfter || now.Before(r.wrote) {
+		switch err := r.write(next, in.Status); {
+		case err == nil:
+			r.wrote, r.whole = now, whole
+		case !isFull(err):
+			return taken{}, errors.Join(notKept(err), undo())
+		default: // what was said is known as long as the hub runs
+			if err := undo(); err != nil {
+				return taken{}, notKept(err)
+			}
+			next.Gap, next.GapWhy = r.now.Gap, r.now.GapWhy
+			behind, out = true, taken{at: r.cursor, full: notKept(err)}
+		}
+	}
+	full := out.full != nil && !behind || r.full && len(out.added) == 0
+	out.turn = (full || behind) != (r.full || r.behind)
+	if tag != r.tag || len(out.added) > 0 || out.turn || behind != r.behind || wrongClock(next.Ahead) != wrongClock(r.now.Ahead) {
 		r.change++
 	}
-	r.now, r.said, r.tag, r.cursor, r.last = next, said, tag, cursor, cursor.Seq
-	return r.cursor, added, nil
+	r.now, r.said, r.tag, r.cursor, r.last, r.full, r.behind = next, said, tag, out.at, out.at.Seq, full, behind
+	return out, nil
+}
+
+// write keeps the file of the status.
+func (r *row) write(file kept, status json.RawMessage) error {
+	file.Status = status
+	body, err := json.Marshal(file)
+	if err != nil {
+		return err
+	}
+	return disk.WriteWhole(filepath.Join(r.dir, statusFile), ".status-*", body, 0o600)
 }
 
 // encode is the lines of a report as a day's file has them.
@@ -172,10 +198,12 @@ func withSubjects(known map[ring.SHA]string, sources []api.HostSource) map[ring.
 // notKept is the answer where the disk takes nothing: 507 where it is full, and 503 else. The host
 // sends it again.
 func notKept(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if isFull(err) {
 		return api.Full("the hub's disk is full")
 	}
 	e := api.Away("", "the hub cannot keep it: %v", err)
 	e.Status = http.StatusServiceUnavailable
 	return e
 }
+
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }

@@ -21,22 +21,22 @@ const between = "\xff"
 // Add counts one more. A name that is no counter, or a wrong number of labels, is a mistake of
 // the program, and counts nothing.
 func (c *Counts) Add(name string, labels ...string) {
+	c.AddMany(name, 1, labels...)
+}
+
+// AddMany counts n more.
+func (c *Counts) AddMany(name string, n int, labels ...string) {
 	if c == nil || !fits(name, Counter, labels) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.plus(name, 1, labels)
+	c.plus(name, float64(n), labels)
 }
 
 // Begin has a series there, with 0, before anything was counted.
 func (c *Counts) Begin(name string, labels ...string) {
-	if c == nil || !fits(name, Counter, labels) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.plus(name, 0, labels)
+	c.AddMany(name, 0, labels...)
 }
 
 func (c *Counts) plus(name string, n float64, labels []string) {

@@ -102,9 +102,11 @@ var Families = []Family{
 }
 
 func family(name string) *Family {
-	for i := range Families {
-		if Families[i].Name == name {
-			return &Families[i]
+	for _, all := range [][]Family{Families, HubFamilies} {
+		for i := range all {
+			if all[i].Name == name {
+				return &all[i]
+			}
 		}
 	}
 	return nil

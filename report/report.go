@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +26,12 @@ const (
 	// firstAgain and lastAgain are how long is waited after a failure, at first and in the end.
 	firstAgain = time.Second
 	lastAgain  = time.Minute
+	// forgives is how long it takes until one time counts no more that a hub went its own way, and
+	// mostAstray how many times count.
+	forgives   = 2 * time.Minute
+	mostAstray = 7
+	// mostUnheard bounds what is remembered of reports whose answer did not come.
+	mostUnheard = 16
 	// toldAfter is for how long a hub may take nothing before people are told.
 	toldAfter = 5 * time.Minute
 )
@@ -58,12 +65,13 @@ type Reporter struct {
 	transport http.RoundTripper
 
 	// Of the goroutine of Run.
-	cursor  *ring.Cursor // that the hub named last; nil before it named one
-	tag     string       // of the status that it took last
-	failed  int          // in a row
-	astray  int          // how often the hub named another line, and lastly when
-	strayed time.Time
-	told    string // in the log
+	cursor  *ring.Cursor  // that the hub named last; nil before it named one
+	tag     string        // of the status that it took last
+	failed  int           // in a row
+	unheard []ring.Cursor // up to which it was sent lines since then, without an answer
+	astray  int           // how often the hub named a line that it was not sent; falls with time
+	strayed time.Time     // until when astray was counted
+	told    string        // in the log
 
 	mu    sync.Mutex // guards what follows
 	taken time.Time  // when a report was taken last; at first, when there could have been one
@@ -104,10 +112,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errElsewhere):
 			r.failed = 0
-			if now := r.Now(); now.Sub(r.strayed) > time.Hour {
-				r.astray, r.strayed = 0, now
-			}
-			r.astray++
+			r.stray(r.Now())
 			if !sleep(ctx, again(r.astray)) {
 				return nil
 			}
@@ -130,8 +135,21 @@ func (r *Reporter) Run(ctx context.Context) error {
 	}
 }
 
-// errElsewhere is a hub that names another line than the one that it was sent up to. That is right
-// once, where an answer was lost or the hub was restored, and is no reason to hurry.
+// stray counts a hub that named a line of its own choice. One that did so again and again is told
+// less often, and each forgives after forgives one.
+func (r *Reporter) stray(now time.Time) {
+	if gone := now.Sub(r.strayed); r.astray > 0 && gone >= 0 && gone < time.Duration(r.astray)*forgives {
+		r.astray -= int(gone / forgives)
+		r.strayed = r.strayed.Add(gone / forgives * forgives)
+	} else {
+		r.astray, r.strayed = 0, now
+	}
+	r.astray = min(r.astray+1, mostAstray)
+}
+
+// errElsewhere is a hub that names another line than the one that it was sent up to, and than the one
+// up to which it was sent lines before, without an answer. That is right once, where the hub was
+// restored, and is no reason to hurry.
 var errElsewhere = errors.New("the hub goes on after another line than it was told up to")
 
 // once makes one report. more reports whether there is more to be told at once.
@@ -142,13 +160,18 @@ func (r *Reporter) once(ctx context.Context) (more bool, err error) {
 	}
 	at, err := r.send(ctx, m)
 	if err != nil {
+		if m.sent && len(r.unheard) < mostUnheard && !slices.Contains(r.unheard, m.last) {
+			r.unheard = append(r.unheard, m.last)
+		}
 		return false, err
 	}
-	was := r.cursor
-	r.cursor, r.tag = &at, m.tag
+	was, unheard := r.cursor, r.unheard
+	r.cursor, r.tag, r.unheard = &at, m.tag, nil
 	switch {
 	case m.asked:
 		return true, nil
+	case slices.Contains(unheard, at): // it had taken them, and its answer was lost
+		return at != m.last || m.more, nil
 	case m.sent && at != m.last, !m.sent && at != *was:
 		return false, errElsewhere
 	}

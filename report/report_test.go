@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -191,6 +192,38 @@ func TestAHubIsToldWithinTwoSecondsOrAfterAMinute(t *testing.T) {
 	})
 }
 
+// An answer that is lost is as if the hub had been away for a moment: what it took, it is not told again,
+// and a way that loses many makes no host late.
+func TestAWayThatLosesManyAnswersMakesNoHostLate(t *testing.T) {
+	right, rng := upTo(), rand.New(rand.NewPCG(1, 2))
+	lost, told := 0, 0
+	answer := func(in *ring.HostReport) (int, string) {
+		_, before := right(&ring.HostReport{})
+		code, at := right(in)
+		if at != before {
+			told += len(in.Lines)
+		}
+		if rng.Float64() < 0.1 {
+			lost++
+			return 0, ""
+		}
+		return code, at
+	}
+	during(t, time.Second, 0, answer, func(h *host, u *hub, r *Reporter) {
+		waiting := 0
+		for n := range 20 * 60 {
+			h.append(ring.RolloutBegan)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			u.mu.Lock()
+			waiting += n + 1 - told
+			u.mu.Unlock()
+		}
+		require.Greater(t, lost, 20)
+		require.Less(t, waiting/(20*60), 2, "seconds that a line waits")
+	})
+}
+
 // A hub that was taken over may answer what it likes: what it can cause is bounded, and none of it is
 // told but in our own words.
 func TestAHubThatLiesCausesLittle(t *testing.T) {
@@ -205,7 +238,7 @@ func TestAHubThatLiesCausesLittle(t *testing.T) {
 		"it is not there":        {func(*ring.HostReport) (int, string) { return 0, "" }, 90, "cannot reach the hub"},
 		"it knows no token":      {func(*ring.HostReport) (int, string) { return 401, "<script>" }, 90, "does not have the one of report.token_file"},
 		"it leads elsewhere":     {func(*ring.HostReport) (int, string) { return 307, "" }, 90, "a redirect"},
-		"it is full":             {func(*ring.HostReport) (int, string) { return 507, "" }, 90, "its disk is full"},
+		"it is full":             {func(*ring.HostReport) (int, string) { return 507, "" }, 90, "it has no room for more of the journal"},
 		"it answers a page":      {func(*ring.HostReport) (int, string) { return 200, "<html><script>alert(1)</script>" }, 90, "something else than a line"},
 		"it answers nothing":     {func(*ring.HostReport) (int, string) { return 200, "" }, 90, "something else than a line"},
 		"a cursor and a byte":    {func(*ring.HostReport) (int, string) { return 200, "1.00000001\n" }, 90, "something else than a line"},

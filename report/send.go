@@ -200,7 +200,7 @@ func refused(code int) string {
 	case code == http.StatusMisdirectedRequest:
 		return says + ": report.url names it otherwise than its own configuration does"
 	case code == http.StatusInsufficientStorage:
-		return says + ": its disk is full"
+		return says + ": it has no room for more of the journal"
 	case code >= 300 && code <= 399:
 		return says + ", a redirect, which is not followed"
 	}

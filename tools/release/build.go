@@ -92,6 +92,7 @@ func collectExtras(source, work string, f facts) (out []file, _ error) {
 		"LICENSE": "LICENSE", "README.md": "README.md",
 		"deploy-examples/systemd/gitring.service":         "systemd/gitring.service",
 		"deploy-examples/systemd/gitring-secrets.service": "systemd/gitring-secrets.service",
+		"deploy-examples/systemd/gitring-hub.service":     "systemd/gitring-hub.service",
 		"deploy-examples/systemd/config.yaml":             "systemd/config.yaml",
 	} {
 		text, err := os.ReadFile(filepath.Join(source, from))

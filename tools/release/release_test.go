@@ -78,6 +78,7 @@ func content() []file {
 		{"man/gitring.1", 0o644, []byte("m")},
 		{"systemd/gitring.service", 0o644, []byte("[Unit]")},
 		{"systemd/gitring-secrets.service", 0o644, []byte("[Unit]")},
+		{"systemd/gitring-hub.service", 0o644, []byte("[Unit]")},
 		{"systemd/config.yaml", 0o644, []byte("host: a")},
 	}
 }
@@ -85,6 +86,7 @@ func content() []file {
 // installed is what a package puts on a host.
 var installed = []string{
 	"/etc/gitring", "/usr/bin/gitring", "/usr/lib/systemd/system/gitring-secrets.service", "/usr/lib/systemd/system/gitring.service",
+	"/usr/lib/systemd/system/gitring-hub.service",
 	"/usr/share/bash-completion/completions/gitring", "/usr/share/doc/gitring/THIRD_PARTY_LICENSES.gz",
 	"/usr/share/doc/gitring/copyright", "/usr/share/doc/gitring/examples/config.yaml",
 	"/usr/share/fish/vendor_completions.d/gitring.fish", "/usr/share/man/man1/gitring.1.gz",
@@ -156,25 +158,31 @@ func scriptsOf(t *testing.T, deb string) (names string) {
 
 // The scripts run where every program that they may call only writes down that it was called.
 func TestPackagesStartNothingAndRemoveNothing(t *testing.T) {
+	const (
+		active = "systemctl --quiet is-active gitring.service\nsystemctl --quiet is-active gitring-hub.service\n"
+		stops  = "systemctl --quiet disable --now gitring.service\nsystemctl --quiet disable gitring-secrets.service\nsystemctl --quiet disable --now gitring-hub.service\n"
+	)
 	for _, c := range []struct {
 		name, script, argument string
 		user                   bool // is there already
 		want                   string
 	}{
 		{
-			"a first installation makes the user and the folder of data", "postinstall.sh", "configure", false,
+			"a first installation makes the users and the folder of data", "postinstall.sh", "configure", false,
 			"groupadd --system gitring\n" +
 				"useradd --system --gid gitring --no-create-home --home-dir /var/lib/gitring --shell /usr/sbin/nologin gitring\n" +
-				"install -d -m 0750 -o gitring -g gitring SRV\nsystemctl daemon-reload\nsystemctl --quiet enable gitring-secrets.service\nsystemctl --quiet is-active gitring.service\n",
+				"groupadd --system gitring-hub\n" +
+				"useradd --system --gid gitring-hub --no-create-home --home-dir /var/lib/gitring-hub --shell /usr/sbin/nologin gitring-hub\n" +
+				"install -d -m 0750 -o gitring -g gitring SRV\nsystemctl daemon-reload\nsystemctl --quiet enable gitring-secrets.service\n" + active,
 		},
 		{
 			"an upgrade only has systemd read the unit", "postinstall.sh", "configure", true,
-			"systemctl daemon-reload\nsystemctl --quiet is-active gitring.service\n",
+			"systemctl daemon-reload\n" + active,
 		},
 		{"an upgrade of a deb stops nothing", "preremove.sh", "upgrade", true, ""},
 		{"an upgrade of an rpm stops nothing", "preremove.sh", "1", true, ""},
-		{"a removal of a deb stops the daemon", "preremove.sh", "remove", true, "systemctl --quiet disable --now gitring.service\nsystemctl --quiet disable gitring-secrets.service\n"},
-		{"a removal of an rpm stops the daemon", "preremove.sh", "0", true, "systemctl --quiet disable --now gitring.service\nsystemctl --quiet disable gitring-secrets.service\n"},
+		{"a removal of a deb stops the daemon", "preremove.sh", "remove", true, stops},
+		{"a removal of an rpm stops the daemon", "preremove.sh", "0", true, stops},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
