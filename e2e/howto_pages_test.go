@@ -417,8 +417,8 @@ func aHub() howto {
 			}},
 			{line: "sudo gitring token new alice --scope read --add --config /etc/gitring/hub.yaml", after: func(_ *desk, out string) { reader = aTokenText.FindString(out) }},
 			{line: "sudo useradd --system --no-create-home --shell /usr/sbin/nologin gitring-hub", why: "it would change the machine"},
-			{line: "sudo chown gitring-hub: /etc/gitring/hub-tokens /etc/gitring/hub.key", why: "there is no such user in a test"},
 			{line: "sudo cp deploy-examples/systemd/gitring-hub.service /etc/systemd/system/", why: "there is no systemd in a test"},
+			{line: "sudo chown gitring-hub: /etc/gitring/hub-tokens /etc/gitring/hub.key", why: "there is no such user in a test"},
 			{line: "sudo systemctl enable --now gitring-hub", instead: func(*desk) { u.begin() }},
 			{line: "sudo gitring config check", before: func(d *desk) {
 				d.config["report"] = obj{"url": "http://" + u.address, "token_file": d.secret("hub-token", host+"\n")}
