@@ -46,6 +46,7 @@ type envFolder struct {
 	last map[string]map[ring.Sealed]string // by app: the values of was
 	was  map[string]map[string][]byte      // by app: the files that last is of
 	told map[string]string                 // what is wrong, by app; "" is the folder
+	seen HostValues                        // what the last look found, without the files
 }
 
 // HostValues are the files of the env folder as they were at one moment.
@@ -58,6 +59,9 @@ type HostValues struct {
 	bad map[string]*ring.Refusal
 	// print changes when anything of this does.
 	print string
+	// stamps are of all that was read, by path, as it was at that moment.
+	stamps map[string]disk.Stamp
+	at     time.Time
 }
 
 // newEnvFolder makes sure of the key. Without a dir there is nothing to seal.
@@ -108,7 +112,10 @@ func makeEnvKey(file string) ([]byte, error) {
 // read is what the folder holds now. An error is about the folder itself: then
 // nothing is known of any app, which is not the same as no values.
 func (e *envFolder) read() (HostValues, error) {
-	v := HostValues{files: map[string]map[string][]byte{}, shared: map[string]map[string][]byte{}, bad: map[string]*ring.Refusal{}}
+	v := HostValues{
+		files: map[string]map[string][]byte{}, shared: map[string]map[string][]byte{}, bad: map[string]*ring.Refusal{},
+		stamps: map[string]disk.Stamp{}, at: time.Now(),
+	}
 	if e.dir == "" {
 		return v, nil
 	}
@@ -124,6 +131,8 @@ func (e *envFolder) read() (HostValues, error) {
 		return v, fmt.Errorf("cannot read env.dir: %w", err)
 	} else if r := loose(st, e.dir); r != nil {
 		return v, &ring.HostError{Says: "env.dir: " + r.Says, Hint: r.Hint}
+	} else {
+		v.stamp(".", st)
 	}
 	apps, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -139,7 +148,7 @@ func (e *envFolder) read() (HostValues, error) {
 			}
 			continue
 		}
-		files, refusal := e.app(root, app.Name())
+		files, refusal := e.app(root, app.Name(), v.stamp)
 		if refusal != nil {
 			v.bad[app.Name()] = refusal
 			continue
@@ -163,6 +172,7 @@ func (e *envFolder) readShared(root *os.Root, v *HostValues) error {
 	if r := loose(st, full); r != nil {
 		return &ring.HostError{Says: r.Says, Hint: r.Hint}
 	}
+	v.stamp(manifest.SharedFolder, st)
 	sources, err := fs.ReadDir(root.FS(), manifest.SharedFolder)
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", full, err)
@@ -172,7 +182,7 @@ func (e *envFolder) readShared(root *os.Root, v *HostValues) error {
 			continue
 		}
 		folder := manifest.SharedEnv(source.Name())
-		files, refusal := e.app(root, folder)
+		files, refusal := e.app(root, folder, v.stamp)
 		if refusal != nil {
 			v.bad[folder] = refusal
 			continue
@@ -182,8 +192,8 @@ func (e *envFolder) readShared(root *os.Root, v *HostValues) error {
 	return nil
 }
 
-// look is read, and tells what is wrong once.
-func (e *envFolder) look(log *slog.Logger) (HostValues, error) {
+// readAndTell is read, and tells what is wrong once.
+func (e *envFolder) readAndTell(log *slog.Logger) (HostValues, error) {
 	v, err := e.read()
 	wrong := map[string]string{}
 	if err != nil {
@@ -200,8 +210,47 @@ func (e *envFolder) look(log *slog.Logger) (HostValues, error) {
 		}
 	}
 	e.told = wrong
+	e.seen = HostValues{}
+	if len(wrong) == 0 {
+		e.seen = HostValues{print: v.print, stamps: v.stamps, at: v.at}
+	}
 	return v, err
 }
+
+// look is the print of what the folder holds now. Where nothing in it was touched since the last
+// read, no file of it is opened.
+func (e *envFolder) look(log *slog.Logger) (print string, err error) {
+	e.mu.Lock()
+	seen := e.seen
+	e.mu.Unlock()
+	if seen.still(e.dir) {
+		return seen.print, nil
+	}
+	v, err := e.readAndTell(log)
+	return v.print, err
+}
+
+// still reports whether all that was read is as it was. Who adds or removes a file changes the
+// stamp of its folder.
+func (v HostValues) still(dir string) bool {
+	for name, was := range v.stamps {
+		stat := os.Lstat
+		if name == "." {
+			stat = os.Stat // env.dir itself may be a link
+		}
+		st, err := stat(filepath.Join(dir, name))
+		if err != nil {
+			return false
+		}
+		if is, ok := disk.StampOf(st); !ok || is != was || !was.Settled(v.at) {
+			return false
+		}
+	}
+	return len(v.stamps) > 0
+}
+
+// stamp remembers what a file or folder was when it was read.
+func (v HostValues) stamp(name string, st fs.FileInfo) { v.stamps[name], _ = disk.StampOf(st) }
 
 func (v HostValues) fingerprint() string {
 	all := sha256.New()
@@ -222,15 +271,16 @@ func (v HostValues) fingerprint() string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// app reads the folder of one app, or says why it is not used.
-func (e *envFolder) app(root *os.Root, app string) (map[string][]byte, *ring.Refusal) {
-	files, err := e.walk(root, app)
+// app reads the folder of one app, or says why it is not used. It hands on the state of each file
+// and folder that it read.
+func (e *envFolder) app(root *os.Root, app string, read func(name string, st fs.FileInfo)) (map[string][]byte, *ring.Refusal) {
+	files, err := e.walk(root, app, read)
 	for range 2 {
 		// Editors put a new file over the old one: a name that is gone is looked for again.
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		files, err = e.walk(root, app)
+		files, err = e.walk(root, app, read)
 	}
 	if err == nil {
 		return files, nil
@@ -246,8 +296,11 @@ func (e *envFolder) app(root *os.Root, app string) (map[string][]byte, *ring.Ref
 	return nil, refusal
 }
 
+// unstamped is for those who read and do not look again.
+func unstamped(string, fs.FileInfo) {}
+
 // walk is what the folder of an app holds; a *ring.Refusal for what breaks the rules.
-func (e *envFolder) walk(root *os.Root, app string) (map[string][]byte, error) {
+func (e *envFolder) walk(root *os.Root, app string, read func(string, fs.FileInfo)) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	st, err := root.Lstat(app)
 	if err != nil {
@@ -260,7 +313,7 @@ func (e *envFolder) walk(root *os.Root, app string) (map[string][]byte, error) {
 		if err != nil {
 			return err
 		}
-		body, err := e.file(root, p, entry)
+		body, err := e.file(root, p, entry, read)
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -278,7 +331,7 @@ func (e *envFolder) walk(root *os.Root, app string) (map[string][]byte, error) {
 }
 
 // file reads one entry; a folder is only judged.
-func (e *envFolder) file(root *os.Root, p string, entry fs.DirEntry) ([]byte, error) {
+func (e *envFolder) file(root *os.Root, p string, entry fs.DirEntry, read func(string, fs.FileInfo)) ([]byte, error) {
 	full := filepath.Join(e.dir, p)
 	no := func(says, hint string) ([]byte, error) {
 		return nil, &ring.Refusal{File: "<env.dir>/" + p, Says: full + " " + says, Hint: hint}
@@ -303,6 +356,7 @@ func (e *envFolder) file(root *os.Root, p string, entry fs.DirEntry) ([]byte, er
 		r.File = "<env.dir>/" + p
 		return nil, r
 	}
+	read(p, st)
 	if entry.IsDir() {
 		return nil, nil
 	}
@@ -356,7 +410,7 @@ func (e *envFolder) open(s ring.Sealed) (string, error) {
 		return "", fmt.Errorf("cannot read env.dir: %w", err)
 	}
 	defer root.Close()
-	files, refusal := e.app(root, s.App)
+	files, refusal := e.app(root, s.App, unstamped)
 	if refusal != nil {
 		return "", fmt.Errorf("cannot use %s: %s; %s", e.named(s), refusal.Says, refusal.Hint)
 	}
@@ -395,7 +449,7 @@ func (e *envFolder) values(app string) (map[string]string, error) {
 		if _, err := root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		files, refusal := e.app(root, folder)
+		files, refusal := e.app(root, folder, unstamped)
 		if refusal != nil {
 			return nil, refusal
 		}

@@ -329,7 +329,7 @@ func TestWhatIsWrongWithValuesIsToldOnce(t *testing.T) {
 	var said strings.Builder
 	log := slog.New(slog.NewTextHandler(&said, nil))
 	lines := func() int { return strings.Count(said.String(), "\n") }
-	look := func() { _, _ = e.look(log) } // its error is in the log
+	look := func() { _, _ = e.readAndTell(log) } // its error is in the log
 	look()
 	require.Zero(t, lines())
 	require.NoError(t, os.Chmod(dir+"/shop/.env", 0o604))
@@ -383,4 +383,63 @@ func TestTheValuesOfAnAppAreKnownByWhatTheyAre(t *testing.T) {
 	got, err = (&envFolder{}).values("web")
 	require.NoError(t, err)
 	require.Empty(t, got)
+}
+
+// Nothing of the folder is read again that was not touched, and each way to touch it shows.
+func TestALookAtValuesReadsNothingAgainThatNobodyTouched(t *testing.T) {
+	files := map[string]string{"shop/.env": "A=1\n", "shop/conf/db.env": "B=2\n", "_shared/prod/.env": "C=3\n"}
+	log := slog.New(slog.DiscardHandler)
+	settled := func(t *testing.T) (e *envFolder, dir string) {
+		e, dir = envAt(t, files)
+		_, err := e.look(log)
+		require.NoError(t, err)
+		require.False(t, e.seen.still(dir), "what was written a moment ago may be written again within a tick")
+		e.seen.at = e.seen.at.Add(time.Hour) // as after a while
+		require.True(t, e.seen.still(dir))
+		return e, dir
+	}
+	touches := map[string]func(t *testing.T, dir string) error{
+		"as many bytes, and the times put back": func(t *testing.T, dir string) error {
+			st, err := os.Stat(dir + "/shop/.env")
+			require.NoError(t, err)
+			putEnv(t, dir, "shop/.env", "A=2\n")
+			return os.Chtimes(dir+"/shop/.env", st.ModTime(), st.ModTime())
+		},
+		"another file in its place": func(t *testing.T, dir string) error {
+			putEnv(t, dir, "new", "A=3\n")
+			return os.Rename(dir+"/new", dir+"/shop/conf/db.env")
+		},
+		"a file more":          func(t *testing.T, dir string) error { putEnv(t, dir, "shop/conf/x.env", "X=1\n"); return nil },
+		"a file less":          func(_ *testing.T, dir string) error { return os.Remove(dir + "/shop/conf/db.env") },
+		"an app more":          func(t *testing.T, dir string) error { putEnv(t, dir, "blog/.env", "X=1\n"); return nil },
+		"another name":         func(_ *testing.T, dir string) error { return os.Rename(dir+"/shop", dir+"/blog") },
+		"what all may use":     func(t *testing.T, dir string) error { putEnv(t, dir, "_shared/prod/.env", "C=4\n"); return nil },
+		"open to others":       func(_ *testing.T, dir string) error { return os.Chmod(dir+"/shop/.env", 0o644) },
+		"a folder of anybody":  func(_ *testing.T, dir string) error { return os.Chmod(dir+"/shop/conf", 0o777) },
+		"the folder of anyone": func(_ *testing.T, dir string) error { return os.Chmod(dir, 0o777) },
+	}
+	for name, touch := range touches {
+		t.Run(name, func(t *testing.T) {
+			e, dir := settled(t)
+			was := e.seen.print
+			require.NoError(t, touch(t, dir))
+			print, err := e.look(log)
+			if name == "the folder of anyone" {
+				require.ErrorContains(t, err, "others may write into")
+				return
+			}
+			require.NoError(t, err)
+			require.NotEqual(t, was, print)
+			v, err := e.read()
+			require.NoError(t, err)
+			require.Equal(t, v.print, print)
+		})
+	}
+	t.Run("what is wrong is looked at each time", func(t *testing.T) {
+		e, dir := settled(t)
+		require.NoError(t, os.Chmod(dir+"/shop/.env", 0o644))
+		_, err := e.look(log)
+		require.NoError(t, err)
+		require.Empty(t, e.seen.stamps)
+	})
 }

@@ -216,7 +216,7 @@ func (d *Daemon) statement(ctx context.Context, f *follower, in *ring.Instance, 
 
 // readForProof reads a commit with the host's values, and has the statement say them.
 func (d *Daemon) readForProof(f *follower, c *ring.Commit, s *proof.Statement) (*ring.App, error) {
-	v, err := d.env.look(d.log)
+	v, err := d.env.readAndTell(d.log)
 	if err != nil {
 		return nil, err
 	}

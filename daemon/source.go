@@ -131,7 +131,7 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		next.Reason = r.Err.Error()
 	}
 	reached := r.Reached && r.Err == nil
-	values, err := f.d.env.look(f.d.log)
+	env, err := f.d.env.look(f.d.log)
 	commit := cmp.Or(r.Commit, next.Commit)
 	switch {
 	case commit == nil:
@@ -143,11 +143,15 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		// nothing is judged without knowing in whose hands it is
 	case f.unread(&next, commit):
 		reached = false // nothing new is accepted under rules that nobody meant
-	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == values.print && f.beside == f.d.seenBy(f.cfg.Name) && f.data == foldersNow(next.Next):
-		f.mend(ctx, values)
+	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == env && f.beside == f.d.seenBy(f.cfg.Name) && f.data == foldersNow(next.Next):
+		f.mend(ctx)
 	default:
 		beside := f.d.seenBy(f.cfg.Name)
-		plan, err := f.plan(ctx, commit, values)
+		values, err := f.d.env.readAndTell(f.d.log)
+		var plan *ring.Plan
+		if err == nil {
+			plan, err = f.plan(ctx, commit, values)
+		}
 		if err != nil {
 			// The follower carries the commit in every report, so this is tried
 			// again. Until then nothing is removed by the plan before it.
@@ -326,12 +330,16 @@ func (f *follower) judged(j admission.Judge, r manifest.Reading, v HostValues) (
 }
 
 // mend puts back files that a hand took out of the folder of contents.
-func (f *follower) mend(ctx context.Context, v HostValues) {
+func (f *follower) mend(ctx context.Context) {
 	if time.Since(f.mended) < mendEvery {
 		return
 	}
 	f.mended = time.Now()
 	err := f.d.contentStore.mend(ctx, f.cfg.Name, func(ctx context.Context, sha ring.SHA) (contents, error) {
+		v, err := f.d.env.read()
+		if err != nil {
+			return nil, err
+		}
 		return f.contentsAt(ctx, sha, v)
 	})
 	err = errors.Join(err, f.d.rollWhatLost(ctx))

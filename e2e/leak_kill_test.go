@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,7 @@ type cutter struct {
 	at    string
 	proxy *httputil.ReverseProxy
 	kill  func()
+	lists atomic.Int64 // lists of containers: a look has one
 
 	mu    sync.Mutex // guards what follows
 	left  int        // requests until then; 0 is never
@@ -70,6 +72,9 @@ func (c *cutter) turn(q *http.Request) (cut, after bool) {
 }
 
 func (c *cutter) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	if strings.HasSuffix(q.URL.Path, "/containers/json") {
+		c.lists.Add(1)
+	}
 	cut, after := c.turn(q)
 	if cut && !after {
 		c.kill()
