@@ -195,7 +195,7 @@ dist-check: go ## make a release twice, in two folders, compare it, and have apt
 	@cd tools/release && GITRING_DIST_LONG=1 nice go test -count=1 -v -timeout 60m ./...
 
 .PHONY: lint
-lint: go ## gofumpt, vet, staticcheck, golangci-lint
+lint: go ## gofumpt, vet, golangci-lint
 	@scripts/lint.sh
 
 .PHONY: image

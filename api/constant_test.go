@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	gotoken "go/token"
-	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,11 +16,15 @@ import (
 func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	secret := map[string]bool{"sum": true, "sums": true, "worth": true}
 	files := gotoken.NewFileSet()
-	all, err := parser.ParseDir(files, ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	names, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	right := map[string]int{} // by file
-	for _, f := range all["api"].Files {
-		name := files.Position(f.Package).Filename
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(files, name, nil, 0)
+		require.NoError(t, err)
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.BinaryExpr:

@@ -29,10 +29,10 @@ func Rehearse(ctx context.Context, cfg *config.Config, log *slog.Logger) (r upgr
 	}
 	defer os.RemoveAll(copied) //nolint:errcheck // swept at the next start
 	d, err := forRehearsal(ctx, cfg, copied, log)
-	defer d.Close()
 	if err != nil {
 		return r, err
 	}
+	defer d.Close()
 	facts, err := d.ledger.Facts(ctx)
 	if err != nil {
 		return r, err
@@ -63,6 +63,11 @@ func forRehearsal(ctx context.Context, cfg *config.Config, copied string, log *s
 	d = &Daemon{cfg: cfg, log: log, judge: admission.For(cfg), ready: make(chan struct{})}
 	d.policy = admission.NewLivePolicy(cfg)
 	d.judge.Live = d.policy
+	defer func() {
+		if err != nil {
+			d.Close()
+		}
+	}()
 	if d.store, err = store.Open(ctx, copied); err != nil {
 		return d, err
 	}

@@ -188,12 +188,12 @@ func upgrade() howto {
 			{line: "sudo systemctl stop gitring", instead: func(d *desk) { d.kill() }},
 			{line: "sudo systemctl start gitring", after: func(d *desk, out string) {
 				d.t.Helper()
-				_, out = d.types("sudo gitring version")
-				says("0.1.0")(d, out)
+				_, version := d.types("sudo gitring version")
+				says("0.1.0")(d, version)
 				d.synced(d.repo.head())
 				same(d, out)
-				_, out = d.types("sudo gitring history")
-				require.Contains(d.t, out, "Version 1", "the copy holds what was known before the upgrade")
+				_, history := d.types("sudo gitring history")
+				require.Contains(d.t, history, "Version 1", "the copy holds what was known before the upgrade")
 			}},
 		},
 	}

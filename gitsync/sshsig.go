@@ -86,7 +86,7 @@ func readSSHSignature(sha ring.SHA, raw []byte) (*sshsig.Signature, *ring.Refusa
 	}
 	algo, sigAlgo := firstString(blob.PublicKey), firstString(blob.Signature)
 	switch {
-	case strings.HasPrefix(algo, ssh.InsecureKeyAlgoDSA):
+	case strings.HasPrefix(algo, ssh.InsecureKeyAlgoDSA): //nolint:staticcheck // to refuse it
 		return nil, weakKey(sha, "DSA keys are broken")
 	case strings.HasPrefix(algo, ssh.KeyAlgoRSA) && sigAlgo == ssh.KeyAlgoRSA:
 		return nil, weakKey(sha, "ssh-rsa signatures use SHA-1")

@@ -25,8 +25,6 @@ const (
 	isTCP
 )
 
-const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
 // judgeFirst tells a protocol by the first bytes of a client. Empty lines before, and blanks
 // that are too many, are HTTP to lenient servers: they go where they are refused.
 func judgeFirst(b []byte) verdict {

@@ -351,10 +351,7 @@ func TestFrontAndInstanceNeverDisagree(t *testing.T) {
 				said := b.sendRaw(in)
 				full := in + "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 				// Requests of one client may go over several connections: one of them each.
-				var conns []string
-				for _, c := range rec.got() {
-					conns = append(conns, c)
-				}
+				conns := rec.got()
 				sortByOrder(conns, full)
 				agree(t, full, conns)
 				plain := strings.HasPrefix(name, "plain") || name == "CHUNKED"

@@ -61,9 +61,6 @@ func (v *service) route() *ring.Route {
 // hasFront reports whether a front carries the requests of the service.
 func (v *service) hasFront() bool { return v.route() != nil }
 
-// losesFront reports whether the service goes on without the front that it has.
-func (v *service) losesFront() bool { return v.want.Route == nil && v.hasFront() }
-
 // isFront reports whether the service is the front of another one.
 func (v *service) isFront() bool { return v.want.FrontOf != "" }
 

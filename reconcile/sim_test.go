@@ -982,7 +982,7 @@ func (s *scenario) scene() string {
 }
 
 // simulate plays a seed; of one that is red, log is its last lines.
-func simulate(seed int64, lines int) (err error, log string) {
+func simulate(seed int64, lines int) (log string, err error) {
 	s := newScenarioOf(seed)
 	defer func() {
 		if p := recover(); p != nil {
@@ -992,7 +992,7 @@ func simulate(seed int64, lines int) (err error, log string) {
 	if err = s.run(); err != nil {
 		log = s.read(lines) + "\n" + s.scene()
 	}
-	return err, log
+	return log, err
 }
 
 // onceRed are seeds beyond the first scenarios that showed a fault, or that the oracle asked
@@ -1033,7 +1033,7 @@ func TestSimulation(t *testing.T) {
 				if failed.Load() > 3 {
 					return
 				}
-				if err, log := simulate(seed, lines); err != nil {
+				if log, err := simulate(seed, lines); err != nil {
 					failed.Add(1)
 					t.Errorf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d WIDE=%s", seed, err, log, seed, os.Getenv("GITRING_SIM_WIDE"))
 				}
@@ -1063,7 +1063,7 @@ func TestSimulationOfFronts(t *testing.T) {
 		seeds = append(seeds, seed)
 	}
 	for _, seed := range seeds {
-		if err, log := simulate(seed, 400); err != nil {
+		if log, err := simulate(seed, 400); err != nil {
 			t.Fatalf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d WIDE=%s", seed, err, log, seed, extraFronts)
 		}
 	}
@@ -1078,7 +1078,7 @@ func TestSimulationOfCanaries(t *testing.T) {
 		seeds = append(seeds, seed)
 	}
 	for _, seed := range seeds {
-		if err, log := simulate(seed, 400); err != nil {
+		if log, err := simulate(seed, 400); err != nil {
 			t.Fatalf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d WIDE=%s", seed, err, log, seed, extraCanaries)
 		}
 	}

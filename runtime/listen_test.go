@@ -42,9 +42,11 @@ func publishing(ports ...nat.Port) container.InspectResponse {
 	for _, p := range ports {
 		open[p] = []nat.PortBinding{{HostIP: "0.0.0.0", HostPort: "1"}}
 	}
+	settings := &container.NetworkSettings{}
+	settings.Ports = open
 	return container.InspectResponse{
 		ContainerJSONBase: &container.ContainerJSONBase{ID: hearing, State: &container.State{Running: true, Pid: 4711, StartedAt: "2026-03-01T12:00:00Z"}},
-		NetworkSettings:   &container.NetworkSettings{NetworkSettingsBase: container.NetworkSettingsBase{Ports: open}},
+		NetworkSettings:   settings,
 	}
 }
 

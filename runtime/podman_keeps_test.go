@@ -100,7 +100,7 @@ var podmanKeeps = map[string]func(t *testing.T, s survived){
 			require.NotEmpty(t, s.c.HostConfig.PortBindings[nat.Port(fmt.Sprintf("%d/%s", p.Container, p.Protocol))])
 		}
 	},
-	"MacAddress": func(t *testing.T, s survived) { require.Empty(t, s.c.Config.MacAddress) },
+	"MacAddress": func(t *testing.T, s survived) { require.Empty(t, s.c.Config.MacAddress) }, //nolint:staticcheck // where older engines keep it
 	"Mounts": func(t *testing.T, s survived) {
 		there := map[string]bool{}
 		for _, m := range s.c.Mounts {
