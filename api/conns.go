@@ -9,16 +9,29 @@ import (
 	"time"
 )
 
-// limitConns lets n connections be open at once. One more takes the place of the one
+const (
+	// connsBurst connections are taken at once, and then so many a second. A flood costs the rest of
+	// the process that much and no more; what is not taken yet waits in the kernel's queue, where
+	// everybody has the same place.
+	connsBurst    = 256
+	connsASecond  = 1000
+	securedSecond = 500 // with TLS, whose handshake costs more than all that follows
+)
+
+// limitConns lets n connections be open at once, and takes perSecond. One more takes the place of the one
 // that has waited longest without an answer, from the address that has most: whoever
 // holds connections open keeps nobody else out, and a look at /healthz is answered.
-func limitConns(l net.Listener, n int) *limited {
-	return &limited{Listener: l, most: n, open: map[*limitedConn]time.Time{}}
+func limitConns(l net.Listener, n, perSecond int) *limited {
+	return &limited{Listener: l, most: n, perSecond: float64(perSecond), left: connsBurst, open: map[*limitedConn]time.Time{}}
 }
 
 type limited struct {
 	net.Listener
 	most int
+
+	// Of the goroutine that accepts: how many may be taken at once, as counted at a moment.
+	perSecond, left float64
+	at              time.Time
 
 	mu   sync.Mutex                 // guards what follows
 	open map[*limitedConn]time.Time // since when each waits for an answer
@@ -29,6 +42,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	time.Sleep(l.pause(time.Now()))
 	mine := &limitedConn{Conn: c, from: whose(c.RemoteAddr().String()), of: l}
 	l.mu.Lock()
 	var late *limitedConn
@@ -42,6 +56,18 @@ func (l *limited) Accept() (net.Conn, error) {
 		_ = late.Conn.Close() // whoever reads it notices
 	}
 	return mine, nil
+}
+
+// pause is how long is waited before one more is served.
+func (l *limited) pause(now time.Time) time.Duration {
+	if gone := now.Sub(l.at).Seconds(); gone > 0 {
+		l.left = min(connsBurst, l.left+gone*l.perSecond)
+	}
+	l.at = now
+	if l.left--; l.left >= 0 {
+		return 0
+	}
+	return time.Duration(-l.left / l.perSecond * float64(time.Second))
 }
 
 // longest is the connection whose place is taken. Called with the lock held, and never

@@ -124,7 +124,7 @@ func (l *Local) Address(at net.Addr) string {
 
 // Run serves until ctx ends; on is closed when it returns.
 func (l *Local) Run(ctx context.Context, on net.Listener) error {
-	bounded := limitConns(on, webConns)
+	bounded := limitConns(on, webConns, connsASecond)
 	return serve(ctx, &http.Server{
 		Handler:           l,
 		ConnState:         bounded.heard,

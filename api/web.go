@@ -101,7 +101,11 @@ func NewWeb(t *Table, o WebOptions) (*Web, error) {
 
 // Run serves until ctx ends; l is closed when it returns.
 func (w *Web) Run(ctx context.Context, l net.Listener) error {
-	bounded := limitConns(l, cmp.Or(w.Conns, webConns))
+	perSecond := connsASecond
+	if w.cert != nil {
+		perSecond = securedSecond
+	}
+	bounded := limitConns(l, cmp.Or(w.Conns, webConns), perSecond)
 	server := &http.Server{
 		Handler:           w,
 		ConnState:         bounded.heard,

@@ -112,7 +112,7 @@ func NewWebhooks(hooks []Hook, o HookOptions) (*Webhooks, error) {
 
 // Run serves until ctx ends; l is closed when it returns.
 func (w *Webhooks) Run(ctx context.Context, l net.Listener) error {
-	bounded := limitConns(l, 8*w.Limits.AtOnce)
+	bounded := limitConns(l, 8*w.Limits.AtOnce, connsASecond)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

@@ -433,7 +433,7 @@ func TestASlowBodyIsCutOff(t *testing.T) {
 func TestOpenConnectionsAreBounded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	bounded := limitConns(l, 2)
+	bounded := limitConns(l, 2, connsASecond)
 	var near, far []net.Conn
 	accept := func() {
 		c, err := net.Dial("tcp", l.Addr().String())
@@ -475,7 +475,7 @@ func TestOpenConnectionsAreBounded(t *testing.T) {
 
 // Of many addresses the one with most connections gives a place up.
 func TestTheAddressWithMostConnectionsGivesAPlaceUp(t *testing.T) {
-	l := limitConns(nil, 4)
+	l := limitConns(nil, 4, connsASecond)
 	at := time.Unix(0, 0)
 	add := func(from string, since int) *limitedConn {
 		c := &limitedConn{from: whose(from), of: l}
