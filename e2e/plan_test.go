@@ -154,7 +154,7 @@ func TestAPlanTellsThePersonOnTheHostAll(t *testing.T) {
 		return strings.Contains(text, app+"/web under way: ")
 	})
 	require.Equal(t, 0, code, "it changes nothing more: %s", text)
-	require.Regexp(t, app+`/web under way: [0-9a-f]{8} -> [0-9a-f]{8} of commit `+h.repo.head()[:7]+`, [012] of 2 updated, since (just now|\d+s ago): `, text)
+	require.Regexp(t, app+`/web under way: [0-9a-f]{8} -> [0-9a-f]{8} of commit `+h.repo.head()[:7]+`, [012] of 2 updated, (just now|for \d+s): `, text)
 	require.Contains(t, text, "\nnothing more to change, 1 under way, 2 unchanged\n")
 	h.synced(h.repo.head())
 	_, text = h.run("plan")

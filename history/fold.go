@@ -242,6 +242,9 @@ func (f *fold) movesSay() (out []string) {
 	return out
 }
 
+// keptOver are the ends of a rollout that a newer commit does not change.
+var keptOver = []string{ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutAborted}
+
 func (f *fold) take(e *ring.Event) {
 	f.takeMove(e)
 	switch e.Kind {
@@ -267,7 +270,9 @@ func (f *fold) take(e *ring.Event) {
 			f.last[id] = e
 		}
 	case ring.RolloutSuperseded:
-		if id := e.App + "/" + e.Service; f.last[id] == nil || f.last[id].Kind != ring.RolloutCompleted { // it ran: only a rollout back to it did not end
+		// What completed ran: only a rollout back to it did not end. What failed has failed: a
+		// newer commit came while the version before it was brought back.
+		if id := e.App + "/" + e.Service; f.last[id] == nil || !slices.Contains(keptOver, f.last[id].Kind) {
 			f.last[id] = e
 		}
 	case ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutAborted, ring.JobSucceeded, ring.JobFailed:

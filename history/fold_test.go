@@ -264,6 +264,18 @@ func TestACommitThatChangesNothingThatRunsIsLiveOnceTheHostIsAsItSays(t *testing
 			running(comment),
 			[]string{"live", "superseded"},
 		},
+		{
+			"what failed has failed, also where a mend came before the version before it was back",
+			[]ring.Event{ended(ring.RolloutCompleted, 9, comment), began(8, comment), ended(ring.RolloutSuperseded, 7, first), ended(ring.RolloutFailed, 6, first), began(5, first), ran(2, first), accepted(1, first)},
+			running(comment),
+			[]string{"live", "failed"},
+		},
+		{
+			"what was restored was restored, whatever came after it",
+			[]ring.Event{ended(ring.RolloutCompleted, 9, comment), began(8, comment), ended(ring.RolloutSuperseded, 7, first), ended(ring.RolloutRestored, 6, first), began(5, first), ran(2, first), accepted(1, first)},
+			running(comment),
+			[]string{"live", "restored"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inForce := next

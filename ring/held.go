@@ -165,3 +165,10 @@ func RolloutWord(phase string, code ReasonCode, service Phase) string {
 	}
 	return Stopped
 }
+
+// AwaitsChecks reports whether an instance of a service is on its way, or is not ready any more.
+func AwaitsChecks(sv *ServiceStatus) bool {
+	return slices.ContainsFunc(sv.Instances, func(in InstanceStatus) bool {
+		return in.State == SlotStarting || in.State == SlotNotReady
+	})
+}

@@ -31,14 +31,6 @@ func Age(t, now time.Time) string {
 	return Elapsed(t, now) + " ago"
 }
 
-// Since is " since 3s ago" of what is so from t on, and " just now" below a second.
-func Since(t, now time.Time) string {
-	if now.Sub(t) < time.Second {
-		return " just now"
-	}
-	return " since " + Age(t, now)
-}
-
 // Lasting is " for 3s" of what has been so since t, and "" below a second.
 func Lasting(t, now time.Time) string {
 	if now.Sub(t) < time.Second {

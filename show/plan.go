@@ -157,7 +157,7 @@ func showMove(s *screen.Screen, m *ring.Move, now time.Time) {
 		says += fmt.Sprintf(", %d of %d updated", m.Updated, m.Wanted)
 	}
 	if !m.Since.IsZero() {
-		says += ", since " + screen.Age(m.Since, now)
+		says += "," + cmp.Or(screen.Lasting(m.Since, now), " just now")
 	}
 	phase := screen.Painted("under way:", screen.Cyan)
 	if !m.On() {

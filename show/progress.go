@@ -53,7 +53,7 @@ func atEnd(sv ring.ServiceStatus) bool {
 }
 
 // Progress shows how far each source is, with what has room.
-func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has *Shown) {
+func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has *Shown, printed Printed) {
 	for _, src := range st.Sources {
 		rest := restOf(src)
 		if src.Next != nil && src.Sync == ring.SyncStaging && pullWords.MatchString(src.Next.Reason) && nextToldBelow(src) {
@@ -76,6 +76,9 @@ func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has
 		shown, hidden := split(placesOf(src.Apps), has.Services, now)
 		if len(shown) > 0 {
 			s.Table(2, progressHead(shown), progressRows(shown, now))
+		}
+		for _, p := range shown {
+			CheckPrinted(s, 2, "of "+p.id(), printed[ring.ServiceID(p.id())].Checked)
 		}
 		if len(hidden) > 0 {
 			s.Line(2, "", screen.Painted("… "+moreOf(hidden), screen.Dim))
@@ -110,7 +113,7 @@ func progressRows(places []place, now time.Time) [][]screen.Word {
 
 // SayProgress writes the lines that changed. What is at rest is told by the result in
 // the end; before it, it is no progress.
-func SayProgress(l *screen.Live, src ring.SourceStatus, rests bool) error {
+func SayProgress(l *screen.Live, src ring.SourceStatus, printed Printed, rests bool) error {
 	if !rests {
 		s := screen.New(false, 0)
 		sourceProgress(s, src)
@@ -136,6 +139,13 @@ func SayProgress(l *screen.Live, src ring.SourceStatus, rests bool) error {
 			serviceProgress(s, a.Name, sv)
 			if err := l.Say(id, strings.TrimSuffix(s.String(), "\n")); err != nil {
 				return err
+			}
+			checked := screen.New(false, 0)
+			CheckPrinted(checked, 4, "of "+id, printed[ring.ID(a.Name, sv.Name)].Checked)
+			if lines := strings.TrimSuffix(checked.String(), "\n"); lines != "" && !rests { // the result has them in the end
+				if err := l.Say(id+" check", lines); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -483,7 +483,7 @@ func showDetails(s *screen.Screen, p place, v *View) {
 		}
 		says := conditionSays(c)
 		if !c.Since.IsZero() {
-			says += screen.Since(c.Since, now)
+			says += screen.Lasting(c.Since, now)
 		}
 		if refused := p.app.Refusal; conditionTold(sv, &c) || refused != nil && refused.Says == c.Reason || p.app.Reason == c.Reason {
 			named = append(named, says)
@@ -542,7 +542,7 @@ func showTag(s *screen.Screen, p place, now time.Time) {
 	}
 	why := t.Waits
 	if why != "" {
-		why = "means " + Digest(t.Digest, false) + " since " + screen.Age(t.Seen, now) + ": " + why
+		why = "means " + Digest(t.Digest, false) + screen.Lasting(t.Seen, now) + ": " + why
 	}
 	if !t.Until.IsZero() {
 		why += ", from " + t.Until.Format("2006-01-02 15:04") + " UTC"

@@ -167,7 +167,7 @@ func TestACommitThatWaitsIsNotNamedTwice(t *testing.T) {
 		src.Apps = []ring.AppStatus{app}
 		st, status, progress := &ring.Status{Sources: []ring.SourceStatus{src}}, screen.New(false, 0), screen.New(false, 0)
 		Status(status, st, View{})
-		Progress(progress, st, "", time.Time{}, &Shown{})
+		Progress(progress, st, "", time.Time{}, &Shown{}, nil)
 		for _, s := range []*screen.Screen{status, progress} {
 			require.NotContains(t, s.String(), "next ab12cd3")
 			require.Equal(t, 1, strings.Count(s.String(), "undone by root"), s.String())
@@ -396,7 +396,7 @@ func TestAStatusSaysOfATagThatItMovesAndWhatItWaitsFor(t *testing.T) {
 	waits := shown(ring.TagStatus{Asked: now.Add(-3 * time.Hour), Digest: "sha256:5e6f7a8b9c0d", Seen: now.Add(-5 * time.Hour), Waits: "is young", Until: now})
 	require.Contains(t, waits, "asked 3h ago: means ")
 	require.Contains(t, waits, "5e6f7a8b")
-	require.Contains(t, waits, "since 5h ago: is young, from 2026-11-27 12:00 UTC")
+	require.Contains(t, waits, "for 5h: is young, from 2026-11-27 12:00 UTC")
 	require.Contains(t, shown(ring.TagStatus{Asked: now, Error: "registry: no answer"}), "registry: no answer")
 }
 
@@ -434,7 +434,7 @@ func TestALineOfProgressCountsWhatIsUpdated(t *testing.T) {
 	var out strings.Builder
 	sv := ring.ServiceStatus{Name: "web", Kind: ring.Worker, Phase: ring.PhaseProgressing, Wanted: 4, Updated: 1, Ready: 3, Reason: "3/4 ready", Rollout: &ring.RolloutStatus{Phase: ring.RolloutProgressing}}
 	src := ring.SourceStatus{Name: "prod", Sync: ring.SyncApplying, Apps: []ring.AppStatus{{Name: "shop", Services: []ring.ServiceStatus{sv}}}}
-	require.NoError(t, SayProgress(screen.NewLive(&out, time.Now), src, false))
+	require.NoError(t, SayProgress(screen.NewLive(&out, time.Now), src, nil, false))
 	require.Regexp(t, `shop/web +Progressing +1 of 4 updated +3/4 ready`, out.String())
 }
 

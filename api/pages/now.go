@@ -110,6 +110,8 @@ type serviceView struct {
 	Front     string
 	Logs      bool
 	Acts      bool
+	// Printed is what its check that fails now printed last, for who may read logs.
+	Printed []string
 }
 
 type rolloutView struct {
@@ -147,6 +149,7 @@ func nowPage(ctx context.Context, a *asking) (*drawn, error) {
 		s := a.source(&st.Sources[i], count > foldFrom)
 		s.Runs = a.runsBeside(ctx, &st.Sources[i])
 		a.sign(ctx, s)
+		a.print(ctx, &st.Sources[i], s)
 		v.Sources = append(v.Sources, s)
 		marks = append(marks, s.Mark)
 		for _, app := range s.Apps {
@@ -261,6 +264,48 @@ func (a *asking) sign(ctx context.Context, s *sourceView) {
 			}
 		}
 	}
+}
+
+// printsAsked is of how many services a page asks what their checks print now.
+const printsAsked = 5
+
+// print has the services whose check fails now show what it printed last. Who does not answer
+// costs a page nothing but these lines.
+func (a *asking) print(ctx context.Context, src *ring.SourceStatus, s *sourceView) {
+	if !a.may(api.ScopeLogs) || a.h.Stored {
+		return
+	}
+	asked := 0
+	for _, app := range s.Apps {
+		for _, v := range app.Services {
+			if asked == printsAsked || !checkFails(src, v) {
+				continue
+			}
+			asked++
+			e, err := a.answers.Inspect(ctx, api.InspectQuery{App: v.App, Service: v.Name})
+			for i := range e.Instances { // one stands for all slots, which mostly print the same
+				for _, c := range e.Instances[i].Printed {
+					v.Printed = c.Lines
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+// checkFails reports whether an instance of a service is on its way, or was ready before.
+func checkFails(src *ring.SourceStatus, v *serviceView) bool {
+	for i := range src.Apps {
+		for j := range src.Apps[i].Services {
+			sv := &src.Apps[i].Services[j]
+			if src.Apps[i].Name == v.App && sv.Name == v.Name {
+				return ring.AwaitsChecks(sv)
+			}
+		}
+	}
+	return false
 }
 
 // titleOf is what a tab says: how many things are wrong comes first.

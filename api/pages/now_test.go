@@ -200,6 +200,24 @@ func TestARolloutThatFailedLeadsToWhatItsVersionPrinted(t *testing.T) {
 	require.NotContains(t, get(t, rich().handler(reader), "/").Body.String(), "what it printed")
 }
 
+// The page that is looked at first has what a check says that fails now, for who may read logs.
+func TestNowHasWhatAFailingCheckPrints(t *testing.T) {
+	f := &fake{status: ring.Status{Host: "edge-1", Sources: []ring.SourceStatus{{Name: "prod", Branch: "main", Sync: ring.SyncApplying, Apps: []ring.AppStatus{
+		{Name: "shop", Health: ring.Progressing, Services: []ring.ServiceStatus{
+			{Name: "web", Kind: ring.Worker, Phase: ring.PhaseProgressing, Wanted: 1, Instances: []ring.InstanceStatus{{Slot: 1, State: ring.SlotStarting}}},
+			{Name: "db", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Instances: []ring.InstanceStatus{{Slot: 1, State: ring.SlotReady}}},
+		}},
+	}}}}, inspect: map[string]ring.Explained{
+		"shop/web": {Instances: []ring.ExplainedInstance{{Printed: []ring.CheckPrinted{{Lines: []string{"no route to <db>"}}}}}},
+		"shop/db":  {Instances: []ring.ExplainedInstance{{Printed: []ring.CheckPrinted{{Lines: []string{"of a service that is well"}}}}}},
+	}}
+	page := get(t, f.handler(everything), "/").Body.String()
+	require.Contains(t, page, "no route to &lt;db&gt;")
+	require.NotContains(t, page, "of a service that is well")
+	reader := api.Viewer{Actor: "token/eve", Scopes: api.Scopes{api.ScopeRead}}
+	require.NotContains(t, get(t, f.handler(reader), "/").Body.String(), "no route")
+}
+
 // A rollout that did not complete is not under way.
 func TestAPlanTellsWhatGoesOnFromWhatEnded(t *testing.T) {
 	f := rich()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 func doctorCmd(g *globals) *cobra.Command {
@@ -70,8 +72,28 @@ func (g *globals) showReport(r *doctor.Report) error {
 			s.Line(5, " ", screen.Painted("hint: "+c.Hint, screen.Dim))
 		}
 	}
+	s.Line(0, "", screen.Text(countedChecks(r)))
 	_, err := io.WriteString(g.out, s.String())
 	return err
+}
+
+// countedChecks is how many checks there were, and how many of them did not pass.
+func countedChecks(r *doctor.Report) string {
+	counts := map[doctor.Result]int{}
+	for _, c := range r.Checks {
+		counts[c.Result]++
+	}
+	says := wording.Counted(len(r.Checks), "check") + ": "
+	if n := counts[doctor.Fail]; n > 0 {
+		says += wording.Counted(n, "fault") + ", "
+	}
+	if n := counts[doctor.Warn]; n > 0 {
+		says += wording.Counted(n, "warning") + ", "
+	}
+	if n := counts[doctor.Skip]; n > 0 {
+		says += fmt.Sprintf("%d not to be found out, ", n)
+	}
+	return says + fmt.Sprintf("%d ok", counts[doctor.OK])
 }
 
 // pad makes the results one column.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
@@ -103,7 +104,37 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if before := cmd.Flags().Args(); cmd.HasSubCommands() && len(before) > 0 {
 		return knownVerb(cmd, before)
 	}
-	return usage(cmd, err.Error())
+	said := usage(cmd, sayFlag(err))
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return said
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if near := ring.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+		return &exit.Failure{Code: exit.Usage, Says: sayFlag(err), Hint: "did you mean --" + near + "?"}
+	}
+	return said
+}
+
+// kindsOfFlags are what a flag takes, by the word that pflag has for its type.
+var kindsOfFlags = map[string]string{"int": "a whole number", "int64": "a whole number", "duration": "a time such as 90s, 5m or 2h", "bool": "true or false"}
+
+// sayFlag is what is wrong with a flag, without the words of the library that reads numbers.
+func sayFlag(err error) string {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	kind, ok := kindsOfFlags[wrong.GetFlag().Value.Type()]
+	if !ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("--%s takes %s, not %q", wrong.GetFlag().Name, kind, wrong.GetValue())
 }
 
 // help is "gitring help verb".

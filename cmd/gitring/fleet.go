@@ -159,7 +159,7 @@ func fleetSyncCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sync", Short: "Have every host look at its remote now", Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.askFleet(cmd.Context(), on, []string{""}, func(ctx context.Context, c *api.Client) (fleetAnswer, error) {
+			return g.askFleet(cmd.Context(), on, []string{"ANSWER"}, func(ctx context.Context, c *api.Client) (fleetAnswer, error) {
 				return fleetAnswer{words: []screen.Word{screen.Text("asked")}}, c.Sync(ctx, source)
 			})
 		},
@@ -200,7 +200,7 @@ func fleetActCmd(g *globals, verb string) *cobra.Command {
 			if err := g.confirmFleet(cmd, on, verb+" "+given[0], yes); err != nil {
 				return err
 			}
-			return g.askFleet(cmd.Context(), on, []string{""}, act)
+			return g.askFleet(cmd.Context(), on, []string{"ANSWER"}, act)
 		},
 	}
 	cmd.Flags().StringVar(&on, "on", "", "which hosts: names between commas, * for any run of characters (required)")

@@ -152,6 +152,7 @@ func TestActsOnAFleetNameTheirHostsAndAReason(t *testing.T) {
 	require.Zero(t, got.code, got.said)
 	require.Equal(t, "gitring hold web, on 2 hosts:\n  edge-1 (ssh://edge-1"+f.dir+"/good)\n  edge-2 (ssh://edge-2"+f.dir+"/good)\n", got.said)
 	require.Equal(t, 2, strings.Count(got.out, "web is held until 12:30"))
+	require.Regexp(t, `^HOST +ANSWER\n`, got.out)
 	want := `POST /v1/act {"verb":"hold","app":"web","reason":"disk","for":"30m"}`
 	require.Equal(t, []string{want, want}, asked())
 

@@ -177,9 +177,7 @@ func (g *globals) printedNow(ctx context.Context, st *ring.Status) show.Printed 
 	for _, src := range st.Sources {
 		for _, a := range src.Apps {
 			for _, sv := range a.Services {
-				if slices.ContainsFunc(sv.Instances, func(in ring.InstanceStatus) bool {
-					return in.State == ring.SlotStarting || in.State == ring.SlotNotReady
-				}) {
+				if ring.AwaitsChecks(&sv) {
 					on = append(on, ring.ID(a.Name, sv.Name))
 				}
 			}
@@ -208,21 +206,38 @@ func (g *globals) usage(ctx context.Context, wanted bool) map[string]ring.Usage 
 	return usage
 }
 
-func (g *globals) statusScreen(st *ring.Status) string {
+func (g *globals) statusScreen(st *ring.Status, printed show.Printed) string {
 	s := g.screen()
-	show.Status(s, st, show.View{Wide: g.output == "wide", Now: g.now()})
+	show.Status(s, st, show.View{Wide: g.output == "wide", Now: g.now(), Printed: printed})
 	return s.String()
+}
+
+// printedEvery is how often a screen that goes on asks what checks print.
+const printedEvery = 5 * time.Second
+
+// printedLines are what checks printed, as asked last: a screen is drawn more often.
+type printedLines struct {
+	asked time.Time
+	lines show.Printed
+}
+
+// of are the lines for a status, asked anew where they are old.
+func (p *printedLines) of(ctx context.Context, g *globals, st *ring.Status) show.Printed {
+	if now := g.now(); p.lines == nil || now.Sub(p.asked) >= printedEvery {
+		p.asked, p.lines = now, g.printed(ctx, st)
+	}
+	return p.lines
 }
 
 // watchedScreen is the status with what is wrong first, and as much of the rest as has
 // room in a terminal of that height.
-func (g *globals) watchedScreen(ctx context.Context, st *ring.Status, height int) string {
+func (g *globals) watchedScreen(ctx context.Context, st *ring.Status, height int, printed show.Printed) string {
 	now := g.now()
 	wide := g.output == "wide"
 	usage := g.usage(ctx, wide)
 	return show.Fitting(st, height, func(shown *show.Shown) string {
 		s := g.screen()
-		show.Status(s, st, show.View{Wide: wide, Now: now, Usage: usage, Shown: shown})
+		show.Status(s, st, show.View{Wide: wide, Now: now, Usage: usage, Printed: printed, Shown: shown})
 		return s.String()
 	})
 }
@@ -237,6 +252,7 @@ func (g *globals) watchStatus(ctx context.Context, only string, q api.StatusQuer
 	defer tick.Stop()
 	l := screen.NewLive(g.out, g.now)
 	var last []byte
+	var printed printedLines
 	for {
 		st, err := g.statusOf(ctx, only, q)
 		if ctx.Err() != nil {
@@ -248,7 +264,7 @@ func (g *globals) watchStatus(ctx context.Context, only string, q api.StatusQuer
 		face := faceOf(*st)
 		changed := !bytes.Equal(face, last)
 		last = face
-		if err := g.showWatched(ctx, l, st, changed); err != nil {
+		if err := g.showWatched(ctx, l, st, changed, &printed); err != nil {
 			return err
 		}
 		select {
@@ -259,16 +275,16 @@ func (g *globals) watchStatus(ctx context.Context, only string, q api.StatusQuer
 	}
 }
 
-func (g *globals) showWatched(ctx context.Context, l *screen.Live, st *ring.Status, changed bool) error {
+func (g *globals) showWatched(ctx context.Context, l *screen.Live, st *ring.Status, changed bool, printed *printedLines) error {
 	switch {
 	case g.machine() && changed:
 		return g.encodeLine(st)
 	case g.machine():
 		return nil
 	case l.OnTerminal:
-		return l.Redraw(g.watchedScreen(ctx, st, l.Height()))
+		return l.Redraw(g.watchedScreen(ctx, st, l.Height(), printed.of(ctx, g, st)))
 	case changed:
-		_, err := fmt.Fprintln(g.out, g.statusScreen(st))
+		_, err := fmt.Fprintln(g.out, g.statusScreen(st, printed.of(ctx, g, st)))
 		return err
 	}
 	return nil

@@ -65,7 +65,7 @@ func (g *globals) syncWait(ctx context.Context, source string, timeout time.Dura
 	var last *ring.Status
 	err := g.daemon().SyncWait(ctx, source, func(st ring.Status) error {
 		last = ofSource(st, source)
-		return p.show(last)
+		return p.show(ctx, last)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && last != nil {
 		return timedOut(last, timeout)
@@ -144,20 +144,22 @@ type progress struct {
 	began time.Time
 	// timeout is when it gives up; 0 is never.
 	timeout time.Duration
+	printed printedLines
 }
 
-func (p *progress) show(st *ring.Status) error {
-	switch {
-	case p.quiet:
+func (p *progress) show(ctx context.Context, st *ring.Status) error {
+	if p.quiet {
 		return nil
-	case p.live.OnTerminal:
+	}
+	printed := p.printed.of(ctx, p.g, st)
+	if p.live.OnTerminal {
 		now := p.g.now()
 		return p.live.Redraw(show.Fitting(st, p.live.Height(), func(shown *show.Shown) string {
-			return p.screenOf(st, now, shown)
+			return p.screenOf(st, now, shown, printed)
 		}))
 	}
 	for _, src := range st.Sources {
-		if err := show.SayProgress(p.live, src, show.AtRest(src.Sync) && !src.Undoing(st.Overrides)); err != nil {
+		if err := show.SayProgress(p.live, src, printed, show.AtRest(src.Sync) && !src.Undoing(st.Overrides)); err != nil {
 			return err
 		}
 	}
@@ -178,9 +180,9 @@ func (p *progress) took() string {
 }
 
 // screenOf is a source by its line and its counts, and the services that have room, the worst first.
-func (p *progress) screenOf(st *ring.Status, now time.Time, shown *show.Shown) string {
+func (p *progress) screenOf(st *ring.Status, now time.Time, shown *show.Shown, printed show.Printed) string {
 	s := p.live.Screen(p.g.colors())
 	took := show.Lasted(now.Sub(p.began)) + " so far" + wording.When(p.timeout > 0, ", this wait ends after "+show.Lasted(p.timeout))
-	show.Progress(s, st, took, now, shown)
+	show.Progress(s, st, took, now, shown, printed)
 	return s.String()
 }
