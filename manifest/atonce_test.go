@@ -550,3 +550,33 @@ func TestAnErrorOfComposeGoHasOneServiceReadAnew(t *testing.T) {
 		t.Errorf("compose-go went over %d services in all, more than %d: twice over all, and in each %d times for an error and once more", over, most, composeRuns)
 	}
 }
+
+// A secret, network or volume that has an error is read anew alone, too, and not with all of the
+// app: one real app of 18 included files, whose secrets lie below a variable that the host has to
+// say, took 46 s of CPU.
+func TestAnErrorOfASectionHasThatEntryReadAnew(t *testing.T) {
+	const errors = 30
+	var b strings.Builder
+	b.WriteString("services:\n")
+	for i := range errors {
+		fmt.Fprintf(&b, "  s%d: {image: a}\n", i)
+	}
+	b.WriteString("secrets:\n")
+	for i := range errors {
+		fmt.Fprintf(&b, "  k%d: {file: '${DATA}/k%d'}\n", i, i)
+	}
+	files := map[string]string{"web/compose.yaml": b.String()}
+	whole := 0
+	s := settings()
+	s.ran = func(n int) {
+		if n > 1 {
+			whole++
+		}
+	}
+	if _, told := Check(repo(files), s); len(told) <= errors {
+		t.Fatalf("%d refusals, want one of each secret", len(told))
+	}
+	if whole > 2 {
+		t.Errorf("compose-go went over the whole app %d times, more than twice", whole)
+	}
+}

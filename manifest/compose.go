@@ -124,17 +124,21 @@ const (
 // that is about is taken out, and the rest is read. nil where that cannot be found,
 // or the app is too large to look for more.
 //
-// Most errors are about one service: each is read alone first, because a run over one
-// service costs a hundredth of a run over an app of a hundred.
+// Most errors are about one service, network or the like: each is read alone first, because
+// a run over one service costs a hundredth of a run over an app of a hundred.
 func (a *appReader) understood() *types.Project {
 	project, err := a.load(a.files)
 	if err == nil {
 		return project
 	}
 	b := composeBudget{nodes: composeNodes, errors: composeErrors}
-	if names := declaredIn(a.files, "services"); len(names) > 1 {
+	for _, section := range []string{"services", "networks", "volumes", "secrets", "configs"} {
+		names := declaredIn(a.files, section)
+		if section == "services" && len(names) == 1 {
+			continue
+		}
 		for _, name := range names {
-			if _, ok := a.withoutErrors(&b, func() []composeFile { return onlyService(a.files, name) }); !ok {
+			if _, ok := a.withoutErrors(&b, func() []composeFile { return onlyNamed(a.files, section, name) }); !ok {
 				return nil
 			}
 		}
@@ -165,17 +169,17 @@ func (a *appReader) withoutErrors(b *composeBudget, files func() []composeFile) 
 	}
 }
 
-// onlyService are the files with one service and nothing else in them.
-func onlyService(files []composeFile, name string) []composeFile {
+// onlyNamed are the files with one service, network or the like and nothing else in them.
+func onlyNamed(files []composeFile, of, name string) []composeFile {
 	var out []composeFile
 	for _, f := range files {
 		for _, section := range f.root.mappingPairs() {
-			if section.key != "services" || section.val.get(name) == nil {
+			if section.key != of || section.val.get(name) == nil {
 				continue
 			}
-			services, root := *section.val, *f.root
-			services.pairs = slices.DeleteFunc(slices.Clone(services.pairs), func(p pair) bool { return p.key != name })
-			section.val = &services
+			one, root := *section.val, *f.root
+			one.pairs = slices.DeleteFunc(slices.Clone(one.pairs), func(p pair) bool { return p.key != name })
+			section.val = &one
 			root.pairs = []pair{section}
 			f.root = &root
 			out = append(out, f)

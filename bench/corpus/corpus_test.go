@@ -261,3 +261,10 @@ func TestAnIncludedFolderIsPartOfWhatIncludesIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{".", "off", "wiki"}, sortedKeys(c.withoutIncluded(c.apps())))
 }
+
+func TestLongFoldersHaveNamesOfTheirOwn(t *testing.T) {
+	long := strings.Repeat("roles-backup-files-docker-", 3)
+	a, b := plainName(long+"app_ok_1"), plainName(long+"app_ok_2")
+	require.NotEqual(t, a, b)
+	require.LessOrEqual(t, len(a), 60)
+}

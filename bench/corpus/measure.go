@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"os"
 	"os/exec"
@@ -186,7 +187,12 @@ func (m *measurement) findable(folder string) bool {
 // plainName makes a name out of a folder's that gitring accepts.
 func plainName(s string) string {
 	s = strings.TrimLeft(notPlain.ReplaceAllString(strings.ToLower(s), "-"), "-_")
-	return cmp.Or(s[:min(len(s), 60)], "corpus")
+	if len(s) > 60 { // what is cut off may be all that tells two folders apart
+		h := fnv.New32a()
+		fmt.Fprint(h, s)
+		s = fmt.Sprintf("%s-%08x", s[:51], h.Sum32())
+	}
+	return cmp.Or(s, "corpus")
 }
 
 // folderOf is the app's folder that a file of the commit belongs to, "" when none does.
