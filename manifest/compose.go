@@ -155,6 +155,9 @@ type composeBudget struct{ nodes, errors int }
 func (a *appReader) withoutErrors(b *composeBudget, files func() []composeFile) (*types.Project, bool) {
 	for {
 		read := files()
+		if len(read) == 0 {
+			return nil, true // it was taken out
+		}
 		project, err := a.load(read)
 		if err == nil {
 			return project, true
