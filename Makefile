@@ -91,7 +91,7 @@ test: export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
 # is tested collects as it does elsewhere.
 test: export GOGC = 300
 test test-beside: GOTEST = $(AGAIN) go test -exec 'env -u GOGC' -vet=off -count=1
-test: front engine sops ## all that a developer needs to believe a change
+test: front engine sops oidc ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./... # all that go test would ask, and more: so it need not
 	@GITRING_ENGINE_TESTS=1 scripts/beside.sh make -s test-beside AGAIN='$(AGAIN)' -- $(GOTEST) -p $(PARALLEL) -timeout 40m $(LONGEST) ./...
@@ -112,6 +112,7 @@ screenshots: front ## docs/images, a picture of each page of the dashboard; SHOT
 .PHONY: e2e
 e2e: front engine compose ## the faults of docs/testing/reliability.md, often, on real engines
 	@scripts/needs.sh
+	@scripts/oidc.sh
 	@GITRING_ENGINE_TESTS=1 GITRING_E2E_LONG=1 go test -count=1 -v -timeout 90m -run '$(E2E)' ./e2e
 
 .PHONY: podman
@@ -148,6 +149,10 @@ record: front engine compose ## what Compose asks the engine for, which the test
 cosign: go ## bin/cosign2, bin/cosign3 and bin/notation, and holds the judge of signatures to them; half an hour the first time
 	@scripts/cosign.sh
 	@go test -count=1 -v -timeout 20m -run '^(TestNothingIsAcceptedThatCosignRefuses|TestCosignJudges.*|TestNotationJudges.*)$$$$' ./runtime
+
+.PHONY: oidc
+oidc: go ## bin/oidc-provider, for the tests that sign in with one that is not ours
+	@scripts/oidc.sh
 
 .PHONY: sops
 sops: go ## bin/sops, for the tests that hold gitring's reader to it

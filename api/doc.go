@@ -48,6 +48,7 @@
 //	tokens           the file of tokens
 //	apps             what of the host a token is limited to
 //	sessions         a browser that is signed in
+//	oidc             a browser that signs in with an issuer
 //	inside           calls within this process, for pages
 //	certificate      of TLS
 //	hub              what can be asked of a hub, in the place of a daemon

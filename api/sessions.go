@@ -30,11 +30,23 @@ type sessions struct {
 	secure bool
 }
 
-// session is what a cookie holds.
+// session is what a cookie holds: whose token it stands for, or whom an issuer knew.
 type session struct {
-	ID    string    `json:"id"`
-	Sum   []byte    `json:"sum"` // of the token, so that another one of that id is another one
+	ID  string `json:"id,omitempty"`
+	Sum []byte `json:"sum,omitempty"` // of the token, so that another one of that id is another one
+
+	Account string   `json:"account,omitempty"` // whom the issuer knew; "" for a token's
+	Issuer  string   `json:"issuer,omitempty"`
+	Rows    []string `json:"rows,omitempty"` // of the roles that were theirs then
+
 	Until time.Time `json:"until"`
+}
+
+// token is the one that the session stands for; false where it is none's.
+func (s *session) token() (Token, bool) {
+	t := Token{ID: s.ID}
+	copy(t.sum[:], s.Sum)
+	return t, s.ID != "" && len(s.Sum) == len(t.sum)
 }
 
 // LoadSessionKey reads the key of sessions, and makes one where there is none. Whoever
@@ -76,45 +88,51 @@ func newSessions(key []byte, name string, secure bool, now func() time.Time) (*s
 	return &sessions{aead: aead, now: now, name: name, secure: secure}, nil
 }
 
-// begin is the cookie of a token that was shown.
-func (s *sessions) begin(t Token) (*http.Cookie, error) {
-	plain, err := json.Marshal(session{ID: t.ID, Sum: t.sum[:], Until: s.now().Add(SessionLife).UTC()})
-	if err != nil {
-		return nil, err
-	}
-	sealed := s.aead.Seal(nil, nil, plain, []byte(s.name))
-	return s.cookie(base64.RawURLEncoding.EncodeToString(sealed), int(SessionLife.Seconds())), nil
+// begin is the cookie of a session that begins now.
+func (s *sessions) begin(of session) (*http.Cookie, error) {
+	of.Until = s.now().Add(SessionLife).UTC()
+	value, err := s.seal(s.name, of)
+	return s.cookie(s.name, value, int(SessionLife.Seconds())), err
 }
 
-// end is the cookie that takes it away.
-func (s *sessions) end() *http.Cookie { return s.cookie("", -1) }
-
-func (s *sessions) cookie(value string, age int) *http.Cookie {
-	return &http.Cookie{
-		Name: s.name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode,
+// seal is the value of a cookie that only open can read, under the same name.
+func (s *sessions) seal(name string, of any) (string, error) {
+	plain, err := json.Marshal(of)
+	if err != nil {
+		return "", err
 	}
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(name))), nil
 }
 
-// of is the token that a request's cookie stands for; false where it has none that counts.
-func (s *sessions) of(r *http.Request) (Token, bool) {
-	c, err := r.Cookie(s.name)
+// open reads a cookie of a request; false where it is not there, or is not ours.
+func (s *sessions) open(r *http.Request, name string, into any) bool {
+	c, err := r.Cookie(name)
 	if err != nil {
-		return Token{}, false
+		return false
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(c.Value)
 	if err != nil {
-		return Token{}, false
+		return false
 	}
-	plain, err := s.aead.Open(nil, nil, sealed, []byte(s.name))
-	if err != nil {
-		return Token{}, false
+	plain, err := s.aead.Open(nil, nil, sealed, []byte(name))
+	return err == nil && json.Unmarshal(plain, into) == nil
+}
+
+// signInName is the name of the cookie of a sign-in that is under way at an issuer.
+func (s *sessions) signInName() string { return s.name + "-signin" }
+
+// end is the cookie that takes it away.
+func (s *sessions) end() *http.Cookie { return s.cookie(s.name, "", -1) }
+
+func (s *sessions) cookie(name, value string, age int) *http.Cookie {
+	return &http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode,
 	}
+}
+
+// of is the session of a request; false where it has none that counts.
+func (s *sessions) of(r *http.Request) (session, bool) {
 	var of session
-	t := Token{}
-	if json.Unmarshal(plain, &of) != nil || len(of.Sum) != len(t.sum) || !s.now().Before(of.Until) {
-		return Token{}, false
-	}
-	t.ID = of.ID
-	copy(t.sum[:], of.Sum)
-	return t, true
+	ok := s.open(r, s.name, &of) && s.now().Before(of.Until)
+	return of, ok
 }

@@ -32,6 +32,8 @@ const (
 // WebOptions are what Web needs besides the calls of the socket.
 type WebOptions struct {
 	Tokens *Tokens
+	// OIDC is nil where nobody signs in with an issuer.
+	OIDC *OIDC
 	// SessionKey is of LoadSessionKey.
 	SessionKey []byte
 	// Address is where it listens, and URL how the world names it; "" where nobody does.
@@ -60,6 +62,7 @@ type Web struct {
 
 	requests *rate // by the id of a token
 	failed   *rate // sign-ins, by address
+	signIns  *signIns
 	told     told
 	streams  streams
 	every    time.Duration
@@ -69,7 +72,7 @@ type Web struct {
 func NewWeb(t *Table, o WebOptions) (*Web, error) {
 	w := &Web{
 		WebOptions: o, table: t, origin: http.NewCrossOriginProtection(), names: map[string]bool{},
-		requests: newRate(webPerActor), failed: newRateOf(webFailed, webFailed/60.0), every: againEvery,
+		requests: newRate(webPerActor), failed: newRateOf(webFailed, webFailed/60.0), signIns: newSignIns(), every: againEvery,
 	}
 	u, err := url.Parse(o.URL)
 	if err != nil {
@@ -280,8 +283,8 @@ func (w *Web) watch(ctx context.Context, a *asking, end func()) {
 		case <-t.C:
 		}
 		now, ok := w.Tokens.Now(a.token)
-		if ok && a.session {
-			_, ok = w.sessions.of(a.r)
+		if a.session {
+			now, _, ok = w.holder(a.r)
 		}
 		if !ok || now.Scopes.String() != a.token.Scopes.String() || now.Apps.String() != a.token.Apps.String() {
 			end()
@@ -301,14 +304,28 @@ func (w *Web) who(a *asking) (known bool, err error) {
 		a.token, a.by = t, "token/"+t.Name
 		return true, nil
 	}
-	was, ok := w.sessions.of(a.r)
-	if !ok {
-		return false, nil
-	}
-	if now, ok := w.Tokens.Now(was); ok {
-		a.token, a.by, a.session = now, "token/"+now.Name, true
+	if t, account, ok := w.holder(a.r); ok {
+		a.token, a.by, a.session = t, account, true
 	}
 	return a.session, nil
+}
+
+// holder is who a request's session stands for, with what they may do at this moment. Whoever signed
+// in with an issuer has no token, only the rights of one.
+func (w *Web) holder(r *http.Request) (now Token, account string, ok bool) {
+	s, ok := w.sessions.of(r)
+	if !ok {
+		return Token{}, "", false
+	}
+	if was, ok := s.token(); ok {
+		now, ok = w.Tokens.Now(was)
+		return now, "token/" + now.Name, ok
+	}
+	if w.OIDC == nil || s.Account == "" || s.Issuer != w.OIDC.Name {
+		return Token{}, "", false
+	}
+	now = Token{Scopes: w.OIDC.scopes(s.Rows), Until: s.Until.Format(time.RFC3339)}
+	return now, s.Account, len(now.Scopes) > 0
 }
 
 // wrong is the answer to a token that grants nothing.
@@ -402,7 +419,7 @@ type SignedIn struct {
 	Scopes Scopes `json:"scopes"`
 	// Apps are those that the token is limited to; absent where it is not.
 	Apps  Apps   `json:"apps,omitempty"`
-	Until string `json:"until"` // of the token: a day, or never
+	Until string `json:"until"` // of the token: a day, or never; of who has none, the session's end
 }
 
 // session is the one thing that strangers may do: sign in.
@@ -447,7 +464,7 @@ func (w *Web) SignIn(out http.ResponseWriter, r *http.Request, token string) err
 	if t.Apps.limited() {
 		return Denied("send it to the API as Authorization: Bearer; for the pages ask for a token without apps=", "a token that is limited to apps opens no pages")
 	}
-	c, err := w.sessions.begin(t)
+	c, err := w.sessions.begin(session{ID: t.ID, Sum: t.sum[:]})
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.listen(&c.Listen)
 	k.path("api.tokens", &c.API.Tokens)
 	k.listenAPI(c)
+	k.oidc(c.API.OIDC, c.Listen.API)
 	k.report(c.Report)
 	k.poll("poll", c.Poll)
 	k.policy(c)

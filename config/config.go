@@ -124,6 +124,22 @@ type ListenTLS struct {
 // APIConfig says who may sign in.
 type APIConfig struct {
 	Tokens string `yaml:"tokens"` // the file of them
+	// OIDC is an issuer that people sign in with; nil is none.
+	OIDC *OIDCConfig `yaml:"oidc"`
+}
+
+// OIDCConfig is an OpenID Connect issuer, and what those whom it knows may do.
+type OIDCConfig struct {
+	Issuer   string `yaml:"issuer"`
+	ClientID string `yaml:"client_id"`
+	// ClientSecretFile is "" where the issuer gave the client none.
+	ClientSecretFile string `yaml:"client_secret_file"`
+	// Scopes are asked for besides openid.
+	Scopes []string `yaml:"scopes"`
+	// GroupsClaim is where the issuer tells of groups.
+	GroupsClaim string `yaml:"groups_claim"`
+	// Roles are the scopes of an e-mail, of group:<name> and of sub:<subject>.
+	Roles map[string][]string `yaml:"roles"`
 }
 
 // Prune says what is removed from this host that nothing needs any more. What

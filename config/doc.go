@@ -11,6 +11,7 @@
 //	secrets        what opens encrypted files
 //	socket         the one key that a client needs
 //	listen_api     the listener for people and programs
+//	oidc           the issuer that people sign in with there
 //	report         the hub that is told of this host
 //	hub            and the configuration of a hub
 //

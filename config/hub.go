@@ -74,6 +74,7 @@ func parseHub(path string, body []byte) (*Hub, Mistakes) {
 		k.wrong("listen", "listen: {api: {address: 127.0.0.1:9482}}", "listen.api is missing: nobody could report, and nobody look")
 	}
 	k.listenAPI(&Config{Listen: Listen{API: h.Listen.API}, API: h.API})
+	k.oidc(h.API.OIDC, h.Listen.API)
 	return h, k.mistakes.sorted()
 }
 

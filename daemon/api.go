@@ -13,7 +13,9 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/api/pages"
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/issuer"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
 )
@@ -36,7 +38,7 @@ func (d *Daemon) openAPI(socket *api.Socket) error {
 		d.log.Warn("could not take every token", "err", says)
 	}
 	o := api.WebOptions{
-		Tokens: d.tokens, SessionKey: key, Address: cfg.Address, URL: cfg.URL, Hosts: cfg.Hosts, Now: time.Now, Log: d.log,
+		Tokens: d.tokens, OIDC: OIDC(d.cfg.API.OIDC, cfg), SessionKey: key, Address: cfg.Address, URL: cfg.URL, Hosts: cfg.Hosts, Now: time.Now, Log: d.log,
 	}
 	var web *api.Web
 	o.Pages = pages.New(pages.Options{
@@ -49,6 +51,7 @@ func (d *Daemon) openAPI(socket *api.Socket) error {
 			}
 			return err
 		},
+		OIDC:    PagesOIDC(o.OIDC, &web),
 		SignOut: func(w http.ResponseWriter) { web.SignOut(w) },
 		Now:     time.Now,
 	})
@@ -84,4 +87,34 @@ func (d *Daemon) lines(ctx context.Context, q api.EventQuery) ([]api.Line, error
 		out[i] = api.Line{Event: l.Event, Hash: hex.EncodeToString(l.Hash[:min(4, len(l.Hash))])}
 	}
 	return out, err
+}
+
+// OIDC is the issuer that people sign in with at a listener; nil is none. Nobody is dialled before
+// somebody signs in.
+func OIDC(o *config.OIDCConfig, l *config.ListenAPI) *api.OIDC {
+	if o == nil {
+		return nil
+	}
+	roles := map[string]api.Scopes{}
+	for row, names := range o.Roles {
+		roles[row], _ = api.ParseScopes(strings.Join(names, ",")) // config has judged them
+	}
+	return &api.OIDC{Name: o.Issuer, Roles: roles, Issuer: issuer.New(issuer.Options{
+		URL: o.Issuer, ClientID: o.ClientID, SecretFile: o.ClientSecretFile, Scopes: o.Scopes, GroupsClaim: o.GroupsClaim,
+		Redirect: api.OIDCHome(l.URL, l.Address) + api.OIDCBackPath, Now: time.Now,
+	})}
+}
+
+// PagesOIDC is how pages sign in with an issuer. web is there when somebody does.
+func PagesOIDC(o *api.OIDC, web **api.Web) *pages.SignInWith {
+	if o == nil {
+		return nil
+	}
+	return &pages.SignInWith{
+		Issuer: o.Name,
+		Begin: func(w http.ResponseWriter, r *http.Request, then string) (string, error) {
+			return (*web).BeginSignIn(w, r, then)
+		},
+		Finish: func(w http.ResponseWriter, r *http.Request) (string, error) { return (*web).FinishSignIn(w, r) },
+	}
 }

@@ -37,6 +37,7 @@ var howtos = map[string]howto{
 	"back-up-and-restore.md":         backUpAndRestore(),
 	"give-a-team-access.md":          giveATeamAccess(),
 	"give-an-operator-access.md":     giveAnOperatorAccess(),
+	"sign-in-with-oidc.md":           signInWithOIDC(),
 	"upgrade.md":                     upgrade(),
 	"forge-bitbucket-cloud.md":       forgePage("bitbucket"),
 	"forge-bitbucket-data-center.md": forgePage("bitbucket-dc"),
@@ -538,6 +539,56 @@ func giveATeamAccess() howto {
 				code, out := d.types("sudo gitring token revoke " + id)
 				require.Equal(d.t, 0, code, out)
 				require.Equal(d.t, "401", answers(d, token))
+			}},
+		},
+	}
+}
+
+// --- sign-in-with-oidc.md ---------------------------------------------------------------
+
+func signInWithOIDC() howto {
+	var p *provider
+	var home string
+	reloads := func(d *desk) {
+		require.NoError(d.t, d.daemon.Process.Signal(syscall.SIGHUP))
+		d.until("the daemon knows its issuer", func() bool {
+			res, err := http.Get(home + "/signin") //nolint:noctx // on loopback
+			if err != nil {
+				return false
+			}
+			defer res.Body.Close() //nolint:errcheck // only read
+			body, err := io.ReadAll(res.Body)
+			return err == nil && strings.Contains(string(body), "Sign in with "+p.issuer())
+		})
+	}
+	var alice *visitor
+	return howto{
+		begin: func(d *desk) {
+			d.serving()
+			address, _ := d.opensDoor()
+			home = "http://" + address
+			d.says("https://edge-1.example.org", home)
+			p = newProvider(d.t, home+"/signin/oidc/back")
+			p.begin()
+		},
+		steps: []step{
+			{line: "sudo gitring config check", before: func(d *desk) {
+				d.config["api"].(obj)["oidc"] = d.signInWith(p, obj{"alice@example.org": []any{"read"}})
+				d.writeConfig()
+			}},
+			{line: "sudo systemctl reload gitring", instead: reloads},
+			{line: `curl -sS -o /dev/null -w '%{redirect_url}\n' https://edge-1.example.org/signin/oidc`, after: func(d *desk, out string) {
+				require.Contains(d.t, out, p.issuer()+"auth?")
+				alice = newVisitor(d.t, home)
+				code, page, is := alice.signsIn("/", "alice")
+				require.Equal(d.t, http.StatusOK, code, page)
+				require.Equal(d.t, home+"/", is.String())
+			}},
+			{line: "sudo systemctl reload gitring", instead: func(d *desk) { // her row is taken back
+				d.config["api"].(obj)["oidc"] = d.signInWith(p, obj{"group:ops": []any{"read"}})
+				d.writeConfig()
+				reloads(d)
+				d.until("her session has ended", alice.signedOut)
 			}},
 		},
 	}

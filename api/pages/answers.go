@@ -34,6 +34,15 @@ type Answers interface {
 	Sync(ctx context.Context, source string) error
 }
 
+// SignInWith is an issuer that people sign in with. An error of both is an *api.Error.
+type SignInWith struct {
+	// Issuer is its URL.
+	Issuer string
+	// Begin is where the browser goes, and Finish where it wanted to go before.
+	Begin  func(w http.ResponseWriter, r *http.Request, then string) (address string, err error)
+	Finish func(w http.ResponseWriter, r *http.Request) (then string, err error)
+}
+
 // Options are what pages need of the one who serves them.
 type Options struct {
 	// Answers are those for a viewer.
@@ -43,6 +52,8 @@ type Options struct {
 	// SignIn begins a session with a token; an error is an *api.Error. nil is where one does not
 	// sign in with a token: then nobody but a viewer sees anything.
 	SignIn func(w http.ResponseWriter, r *http.Request, token string) error
+	// OIDC is nil where nobody signs in with an issuer.
+	OIDC *SignInWith
 	// SignOut ends the session; nil is where there is none to end.
 	SignOut func(w http.ResponseWriter)
 	Now     func() time.Time

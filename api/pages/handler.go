@@ -103,6 +103,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == signInPath && h.SignIn != nil:
 		h.signIn(w, r, v, known)
+	case r.Method == http.MethodGet && h.OIDC != nil && r.URL.Path == api.OIDCPath:
+		h.signInWith(w, r, v, known)
+	case r.Method == http.MethodGet && h.OIDC != nil && r.URL.Path == api.OIDCBackPath:
+		h.signedInWith(w, r, v, known)
 	case r.URL.Path == signOutPath && h.SignOut != nil:
 		h.signOut(w, r, v, known)
 	case !known && h.SignIn != nil && r.Method == http.MethodGet:

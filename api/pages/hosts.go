@@ -35,6 +35,7 @@ type FleetOptions struct {
 
 	Viewer  func(r *http.Request) (api.Viewer, bool)
 	SignIn  func(w http.ResponseWriter, r *http.Request, token string) error
+	OIDC    *SignInWith
 	SignOut func(w http.ResponseWriter)
 	Now     func() time.Time
 }
@@ -52,7 +53,7 @@ type Fleet struct {
 // NewFleet starts nothing.
 func NewFleet(o FleetOptions) *Fleet {
 	f := &Fleet{FleetOptions: o, of: map[string]*Handler{}}
-	f.own = New(Options{Viewer: o.Viewer, SignIn: o.SignIn, SignOut: o.SignOut, Now: o.Now, Under: hostsPath, Stored: true})
+	f.own = New(Options{Viewer: o.Viewer, SignIn: o.SignIn, OIDC: o.OIDC, SignOut: o.SignOut, Now: o.Now, Under: hostsPath, Stored: true})
 	return f
 }
 
@@ -61,7 +62,7 @@ func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	guard(w.Header())
 	v, known := f.Viewer(r)
 	path := r.URL.Path
-	own := path == signInPath || path == signOutPath || strings.HasPrefix(path, "/assets/")
+	own := path == signInPath || path == api.OIDCPath || path == api.OIDCBackPath || path == signOutPath || strings.HasPrefix(path, "/assets/")
 	switch {
 	case own || !known:
 		f.own.ServeHTTP(w, r)

@@ -20,6 +20,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/api/pages"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/hub"
 	"github.com/gitring/gitring/ring"
@@ -103,12 +104,12 @@ func openHub(cfg *config.Hub, log *slog.Logger) (*hubDoor, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &hubDoor{}
+	d, oidc := &hubDoor{}, daemon.OIDC(cfg.API.OIDC, at)
 	if d.hub, err = hub.Open(hub.Options{State: cfg.State, Tokens: tokens, Now: time.Now, Log: log}); err != nil {
 		return nil, err
 	}
 	o := api.WebOptions{
-		Tokens: tokens, SessionKey: key, Address: at.Address, URL: at.URL, Hosts: at.Hosts, Conns: hubConns, Now: time.Now, Log: log,
+		Tokens: tokens, OIDC: oidc, SessionKey: key, Address: at.Address, URL: at.URL, Hosts: at.Hosts, Conns: hubConns, Now: time.Now, Log: log,
 		Pages: d.hub.Pages(pages.FleetOptions{
 			Viewer: func(r *http.Request) (api.Viewer, bool) { return api.ViewerOf(r.Context()) },
 			SignIn: func(w http.ResponseWriter, r *http.Request, token string) error {
@@ -118,6 +119,7 @@ func openHub(cfg *config.Hub, log *slog.Logger) (*hubDoor, error) {
 				}
 				return err
 			},
+			OIDC:    daemon.PagesOIDC(oidc, &d.web),
 			SignOut: func(w http.ResponseWriter) { d.web.SignOut(w) },
 		}),
 	}

@@ -1,0 +1,252 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// signInWithin is how long somebody may take at the issuer.
+	signInWithin = 5 * time.Minute
+	// signInsAtOnce are asked of the issuer at once, and signInsKept are remembered as over.
+	signInsAtOnce = 8
+	signInsKept   = 4096
+	// finishesOf are the answers of an issuer that one address may bring in a minute.
+	finishesOf = 30
+	// longestCode is far above any code of an issuer.
+	longestCode = 4 << 10
+)
+
+// What the rows of Roles begin with that are no e-mail.
+const (
+	RowOfGroup   = "group:"
+	RowOfSubject = "sub:"
+)
+
+// Person is whom an issuer says somebody to be. Email is one that the issuer has verified, in lower
+// case; "" where there is none. Subject is never empty.
+type Person struct {
+	Subject, Email string
+	Groups         []string
+}
+
+// Account is what a person is called in journals, after the door.
+func (p *Person) account() string {
+	if p.Email != "" {
+		return "oidc/" + p.Email
+	}
+	return "oidc/" + RowOfSubject + p.Subject
+}
+
+// An Issuer knows people. Begin is the address at which one of them signs in, and Finish is who did,
+// by the code that the issuer sent back. Both are handed the same fresh nonce and verifier, and both
+// end within seconds. An error holds no token and no code.
+type Issuer interface {
+	Begin(ctx context.Context, state, nonce, verifier string) (address string, err error)
+	Finish(ctx context.Context, code, nonce, verifier string) (Person, error)
+}
+
+// OIDC lets people in whom an issuer knows.
+type OIDC struct {
+	// Name is the issuer's URL.
+	Name   string
+	Issuer Issuer
+	// Roles are what each row may do: an e-mail, group:<name> or sub:<subject>. Nobody may anything
+	// without a row.
+	Roles map[string]Scopes
+}
+
+// rows are those that a person has.
+func (o *OIDC) rows(p *Person) (rows []string) {
+	names := []string{RowOfSubject + p.Subject}
+	if p.Email != "" {
+		names = append(names, p.Email)
+	}
+	for _, group := range p.Groups {
+		names = append(names, RowOfGroup+group)
+	}
+	for _, name := range names {
+		if _, ok := o.Roles[name]; ok && !slices.Contains(rows, name) {
+			rows = append(rows, name)
+		}
+	}
+	return rows
+}
+
+// scopes are what rows allow now.
+func (o *OIDC) scopes(rows []string) (all Scopes) {
+	for _, name := range ScopeNames {
+		if slices.ContainsFunc(rows, func(row string) bool { return slices.Contains(o.Roles[row], Scope(name)) }) {
+			all = append(all, Scope(name))
+		}
+	}
+	return all
+}
+
+// signIns are those that are under way at an issuer, as far as anything is kept of them: the rest is
+// in a cookie of the browser that began.
+type signIns struct {
+	finishes *rate
+	turns    chan struct{}
+
+	mu   sync.Mutex           // guards what follows
+	over map[string]time.Time // states that came back, until when they could
+}
+
+func newSignIns() *signIns {
+	return &signIns{finishes: newRateOf(finishesOf, finishesOf/60.0), turns: make(chan struct{}, signInsAtOnce), over: map[string]time.Time{}}
+}
+
+// first reports whether a state comes back for the first time.
+func (s *signIns) first(state string, until, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for known, end := range s.over {
+		if !now.Before(end) {
+			delete(s.over, known)
+		}
+	}
+	if _, again := s.over[state]; again || len(s.over) >= signInsKept {
+		return false
+	}
+	s.over[state] = until
+	return true
+}
+
+// signIn is what a browser keeps of a sign-in until it comes back, sealed.
+type signIn struct {
+	State    string    `json:"state"`
+	Nonce    string    `json:"nonce"`
+	Verifier string    `json:"verifier"`
+	Then     string    `json:"then"`
+	Until    time.Time `json:"until"`
+}
+
+// BeginSignIn is where a browser goes to sign in with the issuer. then is a path of these pages.
+func (w *Web) BeginSignIn(out http.ResponseWriter, r *http.Request, then string) (address string, err error) {
+	of := signIn{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Until: w.Now().Add(signInWithin).UTC()}
+	leave, err := w.signIns.enter()
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	if address, err = w.OIDC.Issuer.Begin(r.Context(), of.State, of.Nonce, of.Verifier); err != nil {
+		return "", w.issuerAway(err)
+	}
+	value, err := w.sessions.seal(w.sessions.signInName(), of)
+	if err != nil {
+		return "", err
+	}
+	http.SetCookie(out, w.sessions.cookie(w.sessions.signInName(), value, int(signInWithin.Seconds())))
+	return address, nil
+}
+
+func (s *signIns) enter() (leave func(), err error) {
+	select {
+	case s.turns <- struct{}{}:
+		return func() { <-s.turns }, nil
+	default:
+		return nil, tooMany(time.Second, "too many sign in at this moment")
+	}
+}
+
+// issuerErrors are the words by which an issuer sends somebody back.
+var issuerErrors = regexp.MustCompile(`^[a-z_]{1,64}$`)
+
+// FinishSignIn begins the session of whom the issuer sent back, and is where they wanted to go.
+func (w *Web) FinishSignIn(out http.ResponseWriter, r *http.Request) (then string, err error) {
+	of, err := w.cameBack(out, r)
+	if err != nil {
+		return "", err
+	}
+	query := r.URL.Query()
+	if says := query.Get("error"); says != "" {
+		if !issuerErrors.MatchString(says) {
+			says = "an error"
+		}
+		return "", Denied("ask those who run "+w.OIDC.Name, "%s did not sign you in: it said %s", w.OIDC.Name, says)
+	}
+	// Who is asked may be another issuer than who answers: RFC 9207.
+	if iss := query.Get("iss"); iss != "" && iss != w.OIDC.Name {
+		return "", Denied("begin again at "+SignInPath, "another issuer than %s sent this answer", w.OIDC.Name)
+	}
+	code := query.Get("code")
+	if code == "" || len(code) > longestCode {
+		return "", Usage("begin again at "+SignInPath, "%s sent no code", w.OIDC.Name)
+	}
+	leave, err := w.signIns.enter()
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	p, err := w.OIDC.Issuer.Finish(r.Context(), code, of.Nonce, of.Verifier)
+	if err != nil {
+		return "", w.issuerAway(err)
+	}
+	rows := w.OIDC.rows(&p)
+	if len(w.OIDC.scopes(rows)) == 0 {
+		w.Log.Info("signed in nobody", "actor", p.account(), "address", r.RemoteAddr, "reason", "api.oidc.roles has no row for them")
+		return "", Denied("somebody adds a row to api.oidc.roles, and reloads", "%s may do nothing here", strings.TrimPrefix(p.account(), "oidc/"))
+	}
+	c, err := w.sessions.begin(session{Account: p.account(), Issuer: w.OIDC.Name, Rows: rows})
+	if err != nil {
+		return "", err
+	}
+	http.SetCookie(out, c)
+	w.Log.Info("signed in", "actor", p.account(), "address", r.RemoteAddr)
+	return of.Then, nil
+}
+
+// cameBack is the sign-in that this browser began and that comes back now, once.
+func (w *Web) cameBack(out http.ResponseWriter, r *http.Request) (of signIn, err error) {
+	name := w.sessions.signInName()
+	http.SetCookie(out, w.sessions.cookie(name, "", -1))
+	if !w.signIns.finishes.allow(r.RemoteAddr, "", w.Now()) {
+		return of, tooMany(time.Minute/finishesOf, "too many sign-ins from this address")
+	}
+	again := Usage("begin again at "+w.at()+SignInPath, "this sign-in was not begun in this browser, or not within %v, or it is over", signInWithin)
+	state := r.URL.Query().Get("state")
+	if !w.sessions.open(r, name, &of) || !w.Now().Before(of.Until) || subtle.ConstantTimeCompare([]byte(of.State), []byte(state)) != 1 {
+		return of, again
+	}
+	if !w.signIns.first(of.State, of.Until, w.Now()) {
+		return of, again
+	}
+	return of, nil
+}
+
+// issuerAway is the answer where the issuer did not say who somebody is.
+func (w *Web) issuerAway(err error) error {
+	w.Log.Warn("could not sign in", "issuer", w.OIDC.Name, "err", err)
+	return &Error{
+		Code: CodeAway, Message: "cannot sign in with " + w.OIDC.Name + ": " + err.Error(),
+		Hint: "a token signs in meanwhile; sessions go on until they end", Status: http.StatusBadGateway,
+	}
+}
+
+// at is the address of these pages, as an issuer sends people back to it.
+func (w *Web) at() string { return OIDCHome(w.URL, w.Address) }
+
+// Paths of the pages that sign in.
+const (
+	SignInPath = "/signin"
+	// OIDCPath begins a sign-in with the issuer, and OIDCBackPath ends it.
+	OIDCPath     = SignInPath + "/oidc"
+	OIDCBackPath = OIDCPath + "/back"
+)
+
+// OIDCHome is the address of the pages of a listener: url, or its own where no url is said.
+func OIDCHome(at, address string) string {
+	if at != "" {
+		return strings.TrimRight(at, "/")
+	}
+	return (&url.URL{Scheme: "http", Host: address}).String()
+}
