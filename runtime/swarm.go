@@ -193,9 +193,9 @@ func (s *Swarm) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 	case ring.DoStart:
 		return s.startRun(ctx, m, a)
 	case ring.DoStop:
-		return s.stopRun(ctx, m, a)
+		return s.onRun(ctx, m, "cannot stop", a, s.stopRun)
 	case ring.DoRemove:
-		return s.removeRun(ctx, m, a)
+		return s.onRun(ctx, m, "cannot remove", a, s.removeRun)
 	case ring.DoLog:
 		return s.keepRunLog(ctx, m, a)
 	case ring.DoFileOff:
@@ -231,21 +231,11 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 	}
 	name := swarmServiceName(a.App, a.Service)
 	cannot := "cannot send service " + name
-	files, err := s.files(a)
+	spec, files, err := s.specOf(a, cannot)
 	if err != nil {
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("%s: %w", cannot, err)}
-	}
-	spec, err := serviceSpec(s.docker.opts.Host, a, files)
-	if err != nil {
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Err: fmt.Errorf("%s: %w", cannot, err)}
-	}
-	if err := s.docker.allow(a, Request{Key: "container", Body: ServiceRequest{spec}}); err != nil {
 		return ring.Done{}, err
 	}
-	if all := mountRefusals(a.Of, a.Want); len(all) > 0 { // the image's own volumes are known only now
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Permanent: true, Refusal: all[0], Err: all[0]}
-	}
-	was, err := s.service(ctx, m, a, name)
+	was, err := s.service(ctx, m, a, name, ownService)
 	if err != nil {
 		return ring.Done{}, err
 	}
@@ -255,19 +245,12 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 	if (was == nil) != (a.Index == 0) || was != nil && was.Version.Index != a.Index {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseCreate, Err: fmt.Errorf("%s: it is another one than was looked at", cannot)}
 	}
-	if err := s.prepare(ctx, m, a, &spec, files); err != nil {
-		return ring.Done{}, err
-	}
-	auth, err := s.auth(ctx, a.Want.Pin.Image)
-	if err != nil {
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
-	}
 	if was == nil {
-		made, err := m.ServiceCreate(ctx, spec, swarm.ServiceCreateOptions{EncodedRegistryAuth: auth})
-		if err != nil {
-			return ring.Done{}, serveFault(a, cannot, err)
-		}
-		return ring.Done{Instance: made.ID, Told: made.Warnings}, nil
+		return s.create(ctx, m, a, cannot, &spec, files)
+	}
+	auth, err := s.prepare(ctx, m, a, &spec, files)
+	if err != nil {
+		return ring.Done{}, err
 	}
 	if spec.TaskTemplate.ForceUpdate, err = s.madeAs(ctx, m, a, was); err != nil {
 		return ring.Done{}, err
@@ -277,6 +260,38 @@ func (s *Swarm) serve(ctx context.Context, m manager, a ring.Action) (ring.Done,
 		return ring.Done{}, serveFault(a, cannot, err)
 	}
 	return ring.Done{Instance: was.ID, Told: sent.Warnings}, nil
+}
+
+// specOf is the spec that an action sends, as far as this host lets it in, and the files in it.
+func (s *Swarm) specOf(a ring.Action, cannot string) (swarm.ServiceSpec, []swarmFile, error) {
+	files, err := s.files(a)
+	if err != nil {
+		return swarm.ServiceSpec{}, nil, &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("%s: %w", cannot, err)}
+	}
+	spec, err := serviceSpec(s.docker.opts.Host, a, files)
+	if err != nil {
+		return swarm.ServiceSpec{}, nil, &ring.EngineError{Cause: ring.CauseConfig, Err: fmt.Errorf("%s: %w", cannot, err)}
+	}
+	if err := s.docker.allow(a, Request{Key: "container", Body: ServiceRequest{spec}}); err != nil {
+		return swarm.ServiceSpec{}, nil, err
+	}
+	if all := mountRefusals(a.Of, a.Want); len(all) > 0 { // the image's own volumes are known only now
+		return swarm.ServiceSpec{}, nil, &ring.EngineError{Cause: ring.CauseConfig, Permanent: true, Refusal: all[0], Err: all[0]}
+	}
+	return spec, files, nil
+}
+
+// create makes a service, after what it needs.
+func (s *Swarm) create(ctx context.Context, m manager, a ring.Action, cannot string, spec *swarm.ServiceSpec, files []swarmFile) (ring.Done, error) {
+	auth, err := s.prepare(ctx, m, a, spec, files)
+	if err != nil {
+		return ring.Done{}, err
+	}
+	made, err := m.ServiceCreate(ctx, *spec, swarm.ServiceCreateOptions{EncodedRegistryAuth: auth})
+	if err != nil {
+		return ring.Done{}, serveFault(a, cannot, err)
+	}
+	return ring.Done{Instance: made.ID, Told: made.Warnings}, nil
 }
 
 // madeAs is the number in a spec that has every task made anew where it is another one: that of the
@@ -302,7 +317,7 @@ func (s *Swarm) madeAs(ctx context.Context, m manager, a ring.Action, was *swarm
 }
 
 // service is the one of a name; nil for none. One that is not ours is a refusal.
-func (s *Swarm) service(ctx context.Context, m manager, a ring.Action, name string) (*swarm.Service, error) {
+func (s *Swarm) service(ctx context.Context, m manager, a ring.Action, name string, ours func(cluster, app string, s *swarm.Service) bool) (*swarm.Service, error) {
 	was, _, err := m.ServiceInspectWithRaw(ctx, name, swarm.ServiceInspectOptions{})
 	switch {
 	case cerrdefs.IsNotFound(err):
@@ -312,7 +327,7 @@ func (s *Swarm) service(ctx context.Context, m manager, a ring.Action, name stri
 	case was.Spec.Name != name: // found by an ID that begins so
 		return nil, nil
 	}
-	if !ownService(s.docker.opts.Host, a.App, &was) {
+	if !ours(s.docker.opts.Host, a.App, &was) {
 		return nil, refused(a, ring.CauseCreate, ring.ForeignProject, notOurs(name), notOursHint(name))
 	}
 	return &was, nil
@@ -379,15 +394,16 @@ func givenTo(info fs.FileInfo) *ring.FileOwner {
 	return &ring.FileOwner{UID: uid, GID: gid, Mode: mode}
 }
 
-// prepare makes the configs and secrets of a spec that are not there, and puts the IDs of all in.
-func (s *Swarm) prepare(ctx context.Context, m manager, a ring.Action, spec *swarm.ServiceSpec, files []swarmFile) error {
+// prepare makes the configs and secrets of a spec that are not there, and puts the IDs of all in. It
+// returns the credentials that go with the spec.
+func (s *Swarm) prepare(ctx context.Context, m manager, a ring.Action, spec *swarm.ServiceSpec, files []swarmFile) (auth string, err error) {
 	configs, err := m.ConfigList(ctx, swarm.ConfigListOptions{})
 	if err != nil {
-		return fault("cannot list configs of the swarm", "", err)
+		return "", fault("cannot list configs of the swarm", "", err)
 	}
 	secrets, err := m.SecretList(ctx, swarm.SecretListOptions{})
 	if err != nil {
-		return fault("cannot list secrets of the swarm", "", err)
+		return "", fault("cannot list secrets of the swarm", "", err)
 	}
 	ids := map[string]string{}
 	for _, f := range files {
@@ -406,10 +422,10 @@ func (s *Swarm) prepare(ctx context.Context, m manager, a ring.Action, spec *swa
 		}
 		if id != "" {
 			if l := there.Labels; l[labelHost] != s.docker.opts.Host || l[labelApp] != a.App || l[labelContent] != f.Content {
-				return refused(a, ring.CauseConfig, ring.Conflict, fmt.Sprintf("a %s %s is on the swarm with another content", what, name), "docker "+what+" rm "+name)
+				return "", refused(a, ring.CauseConfig, ring.Conflict, fmt.Sprintf("a %s %s is on the swarm with another content", what, name), "docker "+what+" rm "+name)
 			}
 		} else if id, err = s.makeFile(ctx, m, a, f); err != nil {
-			return err
+			return "", err
 		}
 		ids[name] = id
 	}
@@ -420,7 +436,10 @@ func (s *Swarm) prepare(ctx context.Context, m manager, a ring.Action, spec *swa
 	for _, r := range c.Secrets {
 		r.SecretID = ids[r.SecretName]
 	}
-	return nil
+	if auth, err = s.auth(ctx, a.Want.Pin.Image); err != nil {
+		return "", &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
+	}
+	return auth, nil
 }
 
 func (s *Swarm) makeFile(ctx context.Context, m manager, a ring.Action, f swarmFile) (string, error) {
@@ -467,7 +486,7 @@ func (s *Swarm) auth(ctx context.Context, pin string) (string, error) {
 // serveOff removes the service of an action; gone already is fine.
 func (s *Swarm) serveOff(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
 	name := swarmServiceName(a.App, a.Service)
-	was, err := s.service(ctx, m, a, name)
+	was, err := s.service(ctx, m, a, name, ownService)
 	if err != nil {
 		return ring.Done{}, err
 	}

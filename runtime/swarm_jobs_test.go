@@ -3,6 +3,7 @@ package runtime
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,56 @@ func runFails(t *testing.T, r *swarmRig) {
 		require.Equal(t, 3, r.runSeen(t).ExitCode)
 	}
 	require.LessOrEqual(t, tasks(), 1, "the swarm tried it again")
+	require.True(t, r.wantsTasksOf(t, in.ID), "one waits in its place")
+	r.must(t, r.on(a, ring.DoRemove, in))
+	require.False(t, r.wantsTasksOf(t, in.ID), "nothing of it waits on")
+	for range 10 {
+		require.Empty(t, r.look(t).Instances, "what is left of it is no run")
+		r.pass(200 * time.Millisecond)
+	}
+}
+
+// wantsTasksOf reports whether the swarm wants a task of a service that may be gone.
+func (r *swarmRig) wantsTasksOf(t *testing.T, id string) bool {
+	t.Helper()
+	list, err := r.c.TaskList(t.Context(), swarm.TaskListOptions{})
+	require.NoError(t, err)
+	return slices.ContainsFunc(list, func(x swarm.Task) bool {
+		return x.ServiceID == id && x.DesiredState != swarm.TaskStateShutdown && x.DesiredState != swarm.TaskStateRemove && x.Status.State != swarm.TaskStateComplete
+	})
+}
+
+// A run that is removed while it runs is told to stop first: an engine before 24 would let it go on.
+func runIsRemoved(t *testing.T, r *swarmRig) {
+	a := r.job(t, nil, "cry", "stay")
+	r.must(t, a)
+	r.must(t, r.on(a, ring.DoStart, r.runSeen(t)))
+	in := r.awaitRun(t, func(in ring.Instance) bool { return in.State == ring.StateRunning })
+	r.must(t, r.on(a, ring.DoRemove, in))
+	require.False(t, r.wantsTasksOf(t, in.ID))
+	for range 300 {
+		seen := r.look(t)
+		require.Empty(t, seen.Cluster.Runs)
+		if len(seen.Instances) == 0 {
+			return
+		}
+		require.Equal(t, ring.StateRemoving, seen.Instances[0].State)
+		r.pass(100 * time.Millisecond)
+	}
+	t.Fatal("it goes on")
+}
+
+// Where a hand removes a failed run, a task may wait for ever in its place. That is no run.
+func runIsRemovedByHand(t *testing.T, r *swarmRig) {
+	a := r.job(t, nil, "tell", "broken", "3")
+	r.must(t, a)
+	r.must(t, r.on(a, ring.DoStart, r.runSeen(t)))
+	in := r.awaitRun(t, runEnded)
+	require.NoError(t, r.c.ServiceRemove(t.Context(), in.ID))
+	for range 10 {
+		require.Empty(t, r.look(t).Instances)
+		r.pass(200 * time.Millisecond)
+	}
 }
 
 func runStops(t *testing.T, r *swarmRig) {
@@ -216,29 +267,33 @@ func TestHowTheRunOfAJobDoes(t *testing.T) {
 		state     ring.State
 		code      int
 		says      string
+		restarts  int
 	}{
-		{"made", 0, &none, nil, ring.StateCreated, 0, ""},
-		{"begun, and seen before it has a task", 1, &one, nil, ring.StateRestarting, 0, "no task of it is made yet"},
-		{"on its way", 1, &one, []swarm.Task{task(swarm.TaskStatePreparing, swarm.TaskStateComplete, -1, "")}, ring.StateRestarting, 0, ""},
-		{"without a node", 1, &one, []swarm.Task{task(swarm.TaskStatePending, swarm.TaskStateComplete, -1, "no suitable node")}, ring.StateRestarting, 0, "no suitable node"},
-		{"running", 1, &one, []swarm.Task{task(swarm.TaskStateRunning, swarm.TaskStateComplete, -1, "")}, ring.StateRunning, 0, ""},
-		{"complete", 1, &one, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, "")}, ring.StateExited, 0, ""},
-		{"failed, with what would come in its place", 1, &one, []swarm.Task{next, task(swarm.TaskStateFailed, swarm.TaskStateShutdown, 3, "x")}, ring.StateExited, 3, ""},
-		{"failed without a code", 1, &one, []swarm.Task{task(swarm.TaskStateFailed, swarm.TaskStateShutdown, 0, "starting failed")}, ring.StateExited, exitNeverRan, "starting failed"},
-		{"rejected", 1, &one, []swarm.Task{next, task(swarm.TaskStateRejected, swarm.TaskStateShutdown, -1, "No such image")}, ring.StateExited, exitNeverRan, "No such image"},
-		{"lost with its node", 1, &one, []swarm.Task{task(swarm.TaskStateOrphaned, swarm.TaskStateShutdown, -1, "")}, ring.StateExited, exitLost, "lost with its node"},
-		{"shut down though it ended well", 1, &one, []swarm.Task{task(swarm.TaskStateShutdown, swarm.TaskStateShutdown, 0, "")}, ring.StateExited, exitStopped, ""},
-		{"told to stop", 2, &none, []swarm.Task{task(swarm.TaskStateRunning, swarm.TaskStateRemove, -1, "")}, ring.StateRemoving, 0, ""},
-		{"told to stop before it ran", 2, &none, []swarm.Task{task(swarm.TaskStatePreparing, swarm.TaskStateRemove, -1, "")}, ring.StateRemoving, 0, ""},
-		{"stopped", 2, &none, nil, ring.StateExited, exitStopped, "stopped"},
-		{"stopped, and seen with its task", 2, &none, []swarm.Task{task(swarm.TaskStateShutdown, swarm.TaskStateRemove, 2, "")}, ring.StateExited, exitStopped, "stopped"},
-		{"stopped once it was complete", 2, &none, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, "")}, ring.StateExited, 0, ""},
-		{"run again by a hand", 3, &one, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, ""), task(swarm.TaskStateRunning, swarm.TaskStateComplete, -1, "")}, ring.StateRunning, 0, ""},
+		{"made", 0, &none, nil, ring.StateCreated, 0, "", 0},
+		{"begun, and seen before it has a task", 1, &one, nil, ring.StateRestarting, 0, "no task of it is made yet", 0},
+		{"on its way", 1, &one, []swarm.Task{task(swarm.TaskStatePreparing, swarm.TaskStateComplete, -1, "")}, ring.StateRestarting, 0, "", 0},
+		{"without a node", 1, &one, []swarm.Task{task(swarm.TaskStatePending, swarm.TaskStateComplete, -1, "no suitable node")}, ring.StateRestarting, 0, "no suitable node", 0},
+		{"running", 1, &one, []swarm.Task{task(swarm.TaskStateRunning, swarm.TaskStateComplete, -1, "")}, ring.StateRunning, 0, "", 0},
+		{"complete", 1, &one, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, "")}, ring.StateExited, 0, "", 0},
+		{"failed, with what would come in its place", 1, &one, []swarm.Task{next, task(swarm.TaskStateFailed, swarm.TaskStateShutdown, 3, "x")}, ring.StateExited, 3, "", 0},
+		{"failed, and only what would come in its place is remembered", 1, &one, []swarm.Task{next}, ring.StateExited, exitNeverRan, "it failed, and the swarm remembers no more", 0},
+		{"failed without a code", 1, &one, []swarm.Task{task(swarm.TaskStateFailed, swarm.TaskStateShutdown, 0, "starting failed")}, ring.StateExited, exitNeverRan, "starting failed", 0},
+		{"rejected", 1, &one, []swarm.Task{next, task(swarm.TaskStateRejected, swarm.TaskStateShutdown, -1, "No such image")}, ring.StateExited, exitNeverRan, "No such image", 0},
+		{"lost with its node", 1, &one, []swarm.Task{task(swarm.TaskStateOrphaned, swarm.TaskStateShutdown, -1, "")}, ring.StateExited, exitLost, "lost with its node", 0},
+		{"shut down though it ended well", 1, &one, []swarm.Task{task(swarm.TaskStateShutdown, swarm.TaskStateShutdown, 0, "")}, ring.StateExited, exitStopped, "", 0},
+		{"told to stop", 2, &none, []swarm.Task{task(swarm.TaskStateRunning, swarm.TaskStateRemove, -1, "")}, ring.StateRemoving, 0, "", 0},
+		{"told to stop before it ran", 2, &none, []swarm.Task{task(swarm.TaskStatePreparing, swarm.TaskStateRemove, -1, "")}, ring.StateRemoving, 0, "", 0},
+		{"stopped", 2, &none, nil, ring.StateExited, exitStopped, "stopped", 0},
+		{"stopped, and seen with its task", 2, &none, []swarm.Task{task(swarm.TaskStateShutdown, swarm.TaskStateRemove, 2, "")}, ring.StateExited, exitStopped, "stopped", 0},
+		{"stopped once it was complete", 2, &none, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, "")}, ring.StateExited, 0, "", 0},
+		{"run again by a hand", 3, &one, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, ""), task(swarm.TaskStateRunning, swarm.TaskStateComplete, -1, "")}, ring.StateRunning, 0, "", 1},
+		{"failed on a drained node, and begun again", 1, &one, []swarm.Task{task(swarm.TaskStateRunning, swarm.TaskStateComplete, -1, ""), task(swarm.TaskStateFailed, swarm.TaskStateShutdown, 3, "x")}, ring.StateRunning, 0, "", 1},
+		{"begun by two managers", 1, &one, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, ""), task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, "")}, ring.StateExited, 0, "", 1},
 	} {
 		s := &swarm.Service{JobStatus: &swarm.JobStatus{JobIteration: swarm.Version{Index: tt.iteration}}}
 		s.Spec.Mode.ReplicatedJob = &swarm.ReplicatedJob{TotalCompletions: tt.total}
 		in := seenRun(s, tt.tasks, map[string]string{"n": "node-1"})
-		require.Equal(t, []any{tt.state, tt.code, tt.says}, []any{in.State, in.ExitCode, in.Says}, tt.name)
+		require.Equal(t, []any{tt.state, tt.code, tt.says, tt.restarts}, []any{in.State, in.ExitCode, in.Says, in.Restarts}, tt.name)
 	}
 }
 

@@ -847,6 +847,8 @@ func swarmStories() []swarmStory {
 		}, nil},
 		{"a run of a job is made at rest and begins once", runsOnce, nil},
 		{"a run that fails is not tried again by the swarm", runFails, nil},
+		{"a run that is removed while it runs ends", runIsRemoved, nil},
+		{"a run that is removed by hand leaves nothing that is seen", runIsRemovedByHand, nil},
 		{"a run that is stopped ends and does not begin again", runStops, nil},
 		{"a run that no node takes waits and says why", runWaits, nil},
 		{"a run has the files of its version and they stay with it", runFiles, nil},

@@ -68,41 +68,18 @@ func (s *Swarm) createRun(ctx context.Context, m manager, a ring.Action) (ring.D
 		return ring.Done{}, errors.New("cannot make the run of a job: the action names none")
 	}
 	cannot := "cannot make service " + a.Name
-	files, err := s.files(a)
+	spec, files, err := s.specOf(a, cannot)
 	if err != nil {
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("%s: %w", cannot, err)}
-	}
-	spec, err := serviceSpec(s.docker.opts.Host, a, files)
-	if err != nil {
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Err: fmt.Errorf("%s: %w", cannot, err)}
-	}
-	if err := s.docker.allow(a, Request{Key: "container", Body: ServiceRequest{spec}}); err != nil {
 		return ring.Done{}, err
 	}
-	if all := mountRefusals(a.Of, a.Want); len(all) > 0 { // the image's own volumes are known only now
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Permanent: true, Refusal: all[0], Err: all[0]}
-	}
-	was, _, err := m.ServiceInspectWithRaw(ctx, a.Name, swarm.ServiceInspectOptions{})
+	was, err := s.service(ctx, m, a, a.Name, isRun)
 	switch {
-	case err == nil && was.Spec.Name == a.Name && !isRun(s.docker.opts.Host, a.App, &was):
-		return ring.Done{}, refused(a, ring.CauseCreate, ring.ForeignProject, notOurs(a.Name), notOursHint(a.Name))
-	case err == nil && was.Spec.Name == a.Name:
-		return ring.Done{Instance: was.ID, Note: "already present"}, nil
-	case err != nil && !cerrdefs.IsNotFound(err):
-		return ring.Done{}, fault("cannot inspect service "+a.Name, "", err)
-	}
-	if err := s.prepare(ctx, m, a, &spec, files); err != nil {
+	case err != nil:
 		return ring.Done{}, err
+	case was != nil:
+		return ring.Done{Instance: was.ID, Note: "already present"}, nil
 	}
-	auth, err := s.auth(ctx, a.Want.Pin.Image)
-	if err != nil {
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
-	}
-	made, err := m.ServiceCreate(ctx, spec, swarm.ServiceCreateOptions{EncodedRegistryAuth: auth})
-	if err != nil {
-		return ring.Done{}, serveFault(a, cannot, err)
-	}
-	return ring.Done{Instance: made.ID, Told: made.Warnings}, nil
+	return s.create(ctx, m, a, cannot, &spec, files)
 }
 
 // run is the run of a job by its ID; nil where it is gone.
@@ -164,10 +141,8 @@ func (s *Swarm) startRun(ctx context.Context, m manager, a ring.Action) (ring.Do
 	return ring.Done{Instance: was.ID, Told: sent.Warnings}, nil
 }
 
-// stopRun ends a run: its task is told to stop, and is gone with its log once it has. So the log is
-// read first.
-func (s *Swarm) stopRun(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
-	const cannot = "cannot stop"
+// onRun carries a step out on a run that is there; gone already is fine.
+func (s *Swarm) onRun(ctx context.Context, m manager, cannot string, a ring.Action, do func(context.Context, manager, ring.Action, *swarm.Service) error) (ring.Done, error) {
 	was, err := s.run(ctx, m, cannot, a)
 	switch {
 	case err != nil:
@@ -175,36 +150,90 @@ func (s *Swarm) stopRun(ctx context.Context, m manager, a ring.Action) (ring.Don
 	case was == nil:
 		return ring.Done{Note: "already gone"}, nil
 	}
-	if begun, stopped := wasBegun(was); !begun || stopped {
+	begun, stopped := wasBegun(was)
+	if a.Kind == ring.DoStop && (!begun || stopped) {
 		return ring.Done{Instance: was.ID, Note: "already stopped"}, nil
 	}
+	if err := do(ctx, m, a, was); err != nil {
+		return ring.Done{}, fault(cannot+" service "+a.Name, "", err)
+	}
+	return ring.Done{Instance: was.ID}, nil
+}
+
+// stopRun ends a run: its task is told to stop, and is gone with its log once it has. So the log is
+// read first.
+func (s *Swarm) stopRun(ctx context.Context, m manager, a ring.Action, was *swarm.Service) error {
 	words := a
 	words.Lines = max(a.Lines, 500)
 	if done, err := s.keepRunLog(ctx, m, words); err == nil {
 		s.keepWords(was.ID, done.Log)
 	}
-	sent, err := m.ServiceUpdate(ctx, was.ID, was.Version, completions(was, 0), swarm.ServiceUpdateOptions{RegistryAuthFrom: swarm.RegistryAuthFromSpec})
-	if err != nil {
-		return ring.Done{}, fault(cannot+" service "+a.Name, "", err)
-	}
-	return ring.Done{Instance: was.ID, Told: sent.Warnings}, nil
+	return endRun(ctx, m, was)
 }
 
-// removeRun removes a run; gone already is fine.
-func (s *Swarm) removeRun(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
-	const cannot = "cannot remove"
-	was, err := s.run(ctx, m, cannot, a)
-	switch {
-	case err != nil:
-		return ring.Done{}, err
-	case was == nil:
-		return ring.Done{Note: "already gone"}, nil
+// endRun has nothing of a run be wanted any more.
+func endRun(ctx context.Context, m manager, was *swarm.Service) error {
+	_, err := m.ServiceUpdate(ctx, was.ID, was.Version, completions(was, 0), swarm.ServiceUpdateOptions{RegistryAuthFrom: swarm.RegistryAuthFromSpec})
+	return err
+}
+
+// removeRun removes a run. An engine before 24 leaves its tasks as they are: one that runs would go on,
+// and one that waits would hold its networks, until another manager leads. So they are ended first.
+func (s *Swarm) removeRun(ctx context.Context, m manager, a ring.Action, was *swarm.Service) error {
+	wanted, err := wantsTasks(ctx, m, was.ID)
+	if err != nil {
+		return err
+	}
+	if wanted {
+		if err := endRun(ctx, m, was); err != nil {
+			return err
+		}
+		if err := awaitUnwanted(ctx, m, was.ID); err != nil {
+			return err
+		}
 	}
 	if err := m.ServiceRemove(ctx, was.ID); err != nil && !cerrdefs.IsNotFound(err) {
-		return ring.Done{}, fault(cannot+" service "+a.Name, "", err)
+		return err
 	}
 	s.keepWords(was.ID, nil)
-	return ring.Done{Instance: was.ID}, nil
+	return nil
+}
+
+// wantsTasks reports whether the swarm wants a task of a run to run, now or ever.
+func wantsTasks(ctx context.Context, m manager, id string) (bool, error) {
+	list, err := tasksOfService(ctx, m, id)
+	return slices.ContainsFunc(list, func(t swarm.Task) bool {
+		over := t.DesiredState == swarm.TaskStateShutdown || t.DesiredState == swarm.TaskStateRemove || stateOfTask(t.Status.State) == ring.StateExited
+		return !over
+	}), err
+}
+
+// tasksOfService are those that the swarm remembers; none where the service is gone.
+func tasksOfService(ctx context.Context, m manager, id string) ([]swarm.Task, error) {
+	list, err := m.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", id))})
+	if cerrdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(list, func(t swarm.Task) bool { return t.ServiceID != id }), err // an ID may begin so
+}
+
+// unwantedWithin is how long the leader may take to see that nothing of a run is wanted.
+const unwantedWithin = 5 * time.Second
+
+// awaitUnwanted waits until no task of a run that was ended is wanted any more.
+func awaitUnwanted(ctx context.Context, m manager, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, unwantedWithin)
+	defer cancel()
+	for {
+		if wanted, err := wantsTasks(ctx, m, id); err != nil || !wanted {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the swarm's leader did not end its tasks within %s", unwantedWithin)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // mostWords bounds what is kept of runs that were stopped.
@@ -265,11 +294,11 @@ func (s *Swarm) keepRunLog(ctx context.Context, m manager, a ring.Action) (ring.
 
 // taskOfRun is the task that a run had or has; nil for none.
 func (s *Swarm) taskOfRun(ctx context.Context, m manager, cannot, id string) (*swarm.Task, error) {
-	list, err := m.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("service", id))})
+	list, err := tasksOfService(ctx, m, id)
 	if err != nil {
 		return nil, swarmFault(cannot, err)
 	}
-	list = slices.DeleteFunc(list, func(t swarm.Task) bool { return t.ServiceID != id || !s.ours(&t) })
+	list = slices.DeleteFunc(list, func(t swarm.Task) bool { return !s.ours(&t) })
 	live, over, _ := tasksByState(list)
 	return cmp.Or(live, over), nil
 }
@@ -292,6 +321,17 @@ func tasksByState(tasks []swarm.Task) (live, over, waits *swarm.Task) {
 	return live, over, waits
 }
 
+// countBegun is how many tasks of a run began.
+func countBegun(tasks []swarm.Task) (n int) {
+	for i := range tasks {
+		switch tasks[i].Status.State {
+		case swarm.TaskStateStarting, swarm.TaskStateRunning, swarm.TaskStateComplete, swarm.TaskStateFailed:
+			n++
+		}
+	}
+	return n
+}
+
 // seenRun is the run of a job as an instance. It is a function of its arguments.
 func seenRun(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) ring.Instance {
 	l := s.Spec.Labels
@@ -310,6 +350,7 @@ func seenRun(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) ring
 	}
 	begun, stopped := wasBegun(s)
 	live, over, waits := tasksByState(tasks)
+	in.Restarts = max(0, countBegun(tasks)-1)
 	switch {
 	case !begun:
 	case stopped && (live != nil || waits != nil):
@@ -323,10 +364,17 @@ func seenRun(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) ring
 		in.ExitCode, in.Says = endOfTask(over)
 	case waits != nil:
 		in.State, in.Node, in.Says = ring.StateRestarting, nodes[waits.NodeID], cmp.Or(waits.Status.Err, waits.Status.Message)
+	case waitsForGood(tasks): // a swarm that keeps no history of tasks
+		in.State, in.Finished, in.ExitCode, in.Says = ring.StateExited, s.UpdatedAt, exitNeverRan, "it failed, and the swarm remembers no more"
 	default:
 		in.State, in.Says = ring.StateRestarting, "no task of it is made yet"
 	}
 	return in
+}
+
+// waitsForGood reports whether a task waits in the place of one that failed (see neverAgain).
+func waitsForGood(tasks []swarm.Task) bool {
+	return slices.ContainsFunc(tasks, func(t swarm.Task) bool { return t.DesiredState == swarm.TaskStateReady })
 }
 
 // Exit codes of a task that has none of its own.

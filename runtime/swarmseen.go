@@ -225,19 +225,27 @@ func tasksOf(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) (out
 // tasksLeft are the tasks of services of a cluster that are gone, as far as they may run still: they
 // go on to write while they stop.
 func tasksLeft(cluster string, tasks []swarm.Task, nodes map[string]string) (out []ring.Instance) {
-	for i := range tasks {
-		c := tasks[i].Spec.ContainerSpec
+	for _, t := range tasks {
+		c := t.Spec.ContainerSpec
 		if c == nil || c.Labels[labelHost] != cluster {
 			continue
 		}
+		isRun := ring.Kind(c.Labels[labelKind]).Ends()
+		switch { // an engine before 24 leaves the tasks of a run as they are
+		case isRun && t.DesiredState == swarm.TaskStateReady: // see neverAgain
+			continue
+		case isRun && t.DesiredState == swarm.TaskStateComplete: // it begins, or goes on
+			t.DesiredState = swarm.TaskStateRunning
+		}
 		was := swarm.Service{Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: swarmServiceName(c.Labels[labelApp], c.Labels[labelService]), Labels: c.Labels}}}
-		for _, in := range tasksOf(&was, tasks[i:i+1], nodes) {
-			if in.State != ring.StateExited {
-				if in.State = ring.StateRemoving; in.Kind.Ends() {
-					in.Slot = 0 // it is no run any more
-				}
-				out = append(out, in)
+		for _, in := range tasksOf(&was, []swarm.Task{t}, nodes) {
+			if in.State == ring.StateExited {
+				continue
 			}
+			if in.State = ring.StateRemoving; isRun {
+				in.Slot = 0 // it is no run any more
+			}
+			out = append(out, in)
 		}
 	}
 	slices.SortFunc(out, func(a, b ring.Instance) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })

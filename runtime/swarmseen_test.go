@@ -26,6 +26,10 @@ func TestWhatStillStopsOnASwarmIsSeen(t *testing.T) {
 			}},
 		}
 	}
+	run := func(x swarm.Task) swarm.Task {
+		x.Spec.ContainerSpec.Labels[labelKind] = "job"
+		return x
+	}
 	web := swarm.Service{ID: "web", Spec: swarm.ServiceSpec{Annotations: swarm.Annotations{Name: "shop_web", Labels: map[string]string{labelHost: "prod", labelApp: "shop", labelService: "web"}}}}
 	for _, tt := range []struct {
 		name  string
@@ -38,6 +42,10 @@ func TestWhatStillStopsOnASwarmIsSeen(t *testing.T) {
 		{"its check has not passed", task("t", "gone", "prod", swarm.TaskStateStarting, swarm.TaskStateRemove), ring.StateRemoving, "db"},
 		{"it ended", task("t", "gone", "prod", swarm.TaskStateShutdown, swarm.TaskStateRemove), "", ""},
 		{"it never began", task("t", "gone", "prod", swarm.TaskStatePending, swarm.TaskStateRemove), "", ""},
+		{"a run goes on that nobody stops", run(task("t", "gone", "prod", swarm.TaskStateRunning, swarm.TaskStateComplete)), ring.StateRemoving, "db"},
+		{"a run may begin yet", run(task("t", "gone", "prod", swarm.TaskStatePreparing, swarm.TaskStateComplete)), ring.StateRemoving, "db"},
+		{"a run ended", run(task("t", "gone", "prod", swarm.TaskStateComplete, swarm.TaskStateComplete)), "", ""},
+		{"a task waits for good in the place of one that failed", run(task("t", "gone", "prod", swarm.TaskStateReady, swarm.TaskStateReady)), "", ""},
 		{"it is of another cluster", task("t", "gone", "test", swarm.TaskStateRunning, swarm.TaskStateRemove), "", ""},
 		{"its service is there, and has another one start", task("t", "web", "prod", swarm.TaskStateStarting, swarm.TaskStateShutdown), ring.StateRemoving, "web"},
 	} {

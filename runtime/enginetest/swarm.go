@@ -314,7 +314,9 @@ func (m *Manager) ServiceRemove(ctx context.Context, id string) error {
 		}
 		m.services = slices.DeleteFunc(m.services, func(x *fakeService) bool { return x == s })
 		for _, t := range s.tasks {
-			t.DesiredState = swarm.TaskStateRemove
+			if !s.isJob() { // an engine before 24 leaves those of a job as they are
+				t.DesiredState = swarm.TaskStateRemove
+			}
 		}
 		m.leaving = append(m.leaving, s.tasks...)
 		m.tellOf(s, events.ActionRemove)
@@ -334,6 +336,11 @@ func (m *Manager) tasks() (all []*fakeTask) {
 func (m *Manager) TaskList(ctx context.Context, o swarm.TaskListOptions) ([]swarm.Task, error) {
 	return ask(ctx, m, "TaskList", func() ([]swarm.Task, error) {
 		out := []swarm.Task{}
+		for _, ref := range o.Filters.Get("service") {
+			if _, err := m.mustService(ref); err != nil {
+				return nil, err
+			}
+		}
 		for _, t := range m.tasks() {
 			if o.Filters.ExactMatch("id", t.ID) && o.Filters.ExactMatch("node", t.NodeID) && o.Filters.ExactMatch("service", t.ServiceID) && o.Filters.ExactMatch("desired-state", string(t.DesiredState)) {
 				out = append(out, t.Task)

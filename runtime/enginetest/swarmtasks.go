@@ -49,7 +49,7 @@ func (m *Manager) work() {
 	for _, t := range m.tasks() {
 		m.advance(t)
 	}
-	m.leaving = slices.DeleteFunc(m.leaving, (*fakeTask).over)
+	m.leaving = slices.DeleteFunc(m.leaving, func(t *fakeTask) bool { return t.over() && t.DesiredState == swarm.TaskStateRemove })
 	for _, s := range m.services {
 		s.tasks = slices.DeleteFunc(s.tasks, func(t *fakeTask) bool { return t.over() && t.DesiredState == swarm.TaskStateRemove })
 		if s.isJob() {
