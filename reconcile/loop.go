@@ -126,6 +126,7 @@ type Loop struct {
 	looked  time.Time // when the look began that brought seen; zero once something may have changed it
 	said    string    // the engine's last error, told once
 	dark    time.Time // since when the engine cannot be looked at; zero when it can
+	failed  int       // looks in a row that failed
 	unsaid  string    // the store's, told once
 	steps   *pool
 	pulls   *pool
@@ -351,10 +352,19 @@ func (l *Loop) Run(ctx context.Context) error {
 			done <- nil
 		}
 		l.waiting = nil
-		rest = time.Now().Add(min(time.Since(began), time.Second))
+		rest = time.Now().Add(l.restAfter(time.Since(began)))
 		crowded = began.Add(crowdedLook)
 		wake.Reset(next)
 	}
+}
+
+// restAfter is how long no hint brings another look: as long as the last one took, a second at most.
+// One that failed may have taken no time at all.
+func (l *Loop) restAfter(took time.Duration) time.Duration {
+	if l.failed > 0 {
+		return time.Second
+	}
+	return min(took, time.Second)
 }
 
 // pauseFor lets d pass before the next look, and takes the ends of steps meanwhile. The end of
@@ -546,9 +556,11 @@ func (l *Loop) runPass(ctx context.Context) time.Duration {
 	}
 	if err != nil {
 		l.looked = time.Time{}
+		l.failed++
 		l.blindPass(ctx, err)
-		return time.Second * 2
+		return min(fullLook, time.Second<<min(l.failed, 8))
 	}
+	l.failed = 0
 	now := l.steadyNow()
 	d := Diff(l.makeWorld(), now)
 	if l.Took != nil && !l.looked.Before(began) {
