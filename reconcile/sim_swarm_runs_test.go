@@ -2,13 +2,10 @@ package reconcile
 
 import (
 	"fmt"
-	"math"
 	"math/rand"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +29,7 @@ type swarmRun struct {
 	blind    bool      // there is no quorum
 	calm     bool      // no more faults
 	killing  int       // one boundary in so many ends the daemon; 0 is none
+	moved    int       // how often the lease moved
 }
 
 func newSwarmRun(seed int64) *swarmRun {
@@ -40,7 +38,7 @@ func newSwarmRun(seed int64) *swarmRun {
 	s.swarm = newSwarmModel()
 	s.patience = []time.Duration{0, 30 * time.Second}[r.Intn(2)]
 	s.watchSwarm()
-	if r.Intn(3) == 0 {
+	if r.Intn(3) == 0 || os.Getenv("GITRING_SIM_WIDE") == "lease" {
 		others := ring.NewFacts()
 		s.beside = &others
 	}
@@ -259,6 +257,7 @@ func (s *swarmRun) fault() {
 	case 0, 1:
 		if s.beside != nil && s.r.Intn(2) == 0 {
 			s.moveLease()
+			s.moved++
 			return
 		}
 		s.kill("by the scenario")
@@ -445,49 +444,31 @@ func (s *swarmRun) restOfFiles(app *ring.App) {
 	}
 }
 
-// playSwarm plays one seed.
-func playSwarm(seed int64, lines int) (err error, log string) { //nolint:revive // the log is told with the error
-	s := newSwarmRun(seed)
+// play plays it, and has its story where something did not hold.
+func (s *swarmRun) play(lines int) (log string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err, log = fmt.Errorf("panic: %v", p), s.read(lines)
+			log, err = s.read(lines), fmt.Errorf("panic: %v", p)
 		}
 	}()
 	if err := s.run(); err != nil {
-		return err, s.read(lines)
+		return s.read(lines), err
 	}
-	return nil, ""
+	return "", nil
 }
 
-// TestSimulationOfSwarms plays schedules on a swarm from consecutive seeds. GITRING_SIM_N and
-// GITRING_SIM_SEED say how many and from where.
+// TestSimulationOfSwarms plays schedules on a swarm. With GITRING_SIM_WIDE=lease each of them has a second
+// manager.
 func TestSimulationOfSwarms(t *testing.T) {
-	n, from, lines := int64(300), int64(1), 250
-	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_N"), 10, 64); err == nil {
-		n = v
-	}
-	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_SEED"), 10, 64); err == nil {
-		from = v
-	}
-	if n == 1 {
-		lines = math.MaxInt
-	}
-	var next, failed atomic.Int64
-	next.Store(from - 1)
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for {
-				seed := next.Add(1)
-				if seed >= from+n || failed.Load() > 3 {
-					return
-				}
-				if err, log := playSwarm(seed, lines); err != nil {
-					failed.Add(1)
-					t.Errorf("seed %d: %v\n%s\nreplay: GITRING_SIM_N=1 GITRING_SIM_SEED=%d go test -run SimulationOfSwarms ./reconcile", seed, err, log, seed)
-				}
+	var moves, moved atomic.Int64
+	playSeeds(t, 300, nil, func(seed int64, lines int) (string, error) {
+		s := newSwarmRun(seed)
+		defer func() {
+			if moves.Add(int64(s.moved)); s.moved > 0 {
+				moved.Add(1)
 			}
-		})
-	}
-	wg.Wait()
+		}()
+		return s.play(lines)
+	})
+	t.Logf("the lease moved %d times, in %d schedules", moves.Load(), moved.Load())
 }

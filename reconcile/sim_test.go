@@ -1006,14 +1006,18 @@ var onceRed = []int64{
 // GITRING_SIM_N and GITRING_SIM_SEED say how many and from where, GITRING_SIM_WIDE which are
 // wide. A seed replays bit for bit, with the same GITRING_SIM_WIDE.
 func TestSimulation(t *testing.T) {
-	n, from, kept := int64(scenarios), int64(1), onceRed
+	playSeeds(t, scenarios, onceRed, simulate)
+}
+
+// playSeeds plays consecutive seeds, so many unless GITRING_SIM_N says otherwise, and some that are kept.
+func playSeeds(t *testing.T, n int64, kept []int64, play func(seed int64, lines int) (log string, err error)) {
+	from, lines := int64(1), 400
 	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_N"), 10, 64); err == nil {
 		n, kept = v, nil
 	}
 	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_SEED"), 10, 64); err == nil {
 		from = v
 	}
-	lines := 400
 	if n == 1 {
 		lines = math.MaxInt // the whole story
 	}
@@ -1033,9 +1037,9 @@ func TestSimulation(t *testing.T) {
 				if failed.Load() > 3 {
 					return
 				}
-				if log, err := simulate(seed, lines); err != nil {
+				if log, err := play(seed, lines); err != nil {
 					failed.Add(1)
-					t.Errorf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d WIDE=%s", seed, err, log, seed, os.Getenv("GITRING_SIM_WIDE"))
+					t.Errorf("seed %d: %v\n%s\nreplay: GITRING_SIM_N=1 GITRING_SIM_SEED=%d GITRING_SIM_WIDE=%s go test -run '%s$' ./reconcile", seed, err, log, seed, os.Getenv("GITRING_SIM_WIDE"), t.Name())
 				}
 			}
 		})
