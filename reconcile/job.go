@@ -62,6 +62,8 @@ func (t *Pass) formerRun(v *service, in *instance) outcome {
 		return outcome{}
 	case in.Live() || in.holdsSlot() && t.readsLog(in):
 		return outcome{then: stop}
+	case t.stopsOnCluster(in):
+		return outcome{then: stop, reason: ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: stopsSays(in)}}
 	case in.holdsSlot():
 		return removing(in, say("%s is no job any more", v.want.Name))
 	}
@@ -77,6 +79,8 @@ func (t *Pass) oldRun(v *service, in *instance) outcome {
 	case in.Live():
 		why := t.earlierRunSays(v, in, ring.JobRun{Started: in.Since})
 		return outcome{then: stop, reason: ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: why}}
+	case t.stopsOnCluster(in):
+		return outcome{then: stop, reason: ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: stopsSays(in)}}
 	case t.readsLog(in):
 		return outcome{then: stop}
 	}

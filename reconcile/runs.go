@@ -51,6 +51,9 @@ func (t *decider) hearOut(v *service) {
 
 // followRun watches a run that began.
 func (t *decider) followRun(v *service, in *instance, run ring.JobRun) {
+	if in != nil {
+		t.beganAgain(in, &run)
+	}
 	switch {
 	case in == nil:
 		run.Reason = "interrupted: its container is gone"
@@ -122,7 +125,7 @@ func (t *decider) startRun(v *service, slot int, run ring.JobRun) {
 	}
 	v.mark = t.runMark(v, run)
 	in := v.inSlot(slot)
-	if in != nil && in.State == ring.StateCreated && t.onCluster() && in.Run != nil && *in.Run != *v.mark {
+	if in != nil && in.State == ring.StateCreated && t.onCluster() && in.Run != nil && !in.Run.Is(*v.mark) {
 		t.removeInstance(v, in, "it was made for another run")
 		return
 	}

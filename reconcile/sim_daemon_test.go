@@ -145,7 +145,7 @@ func (d *daemon) seen() ring.Seen {
 		s.Engine, s.Cluster, s.Instances = "", d.clusterSeen(), append(s.Instances, d.tasksSeen()...)
 	}
 	for _, id := range d.each() {
-		if b := d.boxes[id]; (d.swarm == nil || b.Run != nil) && (!b.foreign || d.adopted(id)) && !(d.hides && b.State == ring.StateExited) {
+		if b := d.boxes[id]; (d.swarm == nil || b.Run != nil || b.left) && (!b.foreign || d.adopted(id)) && !(d.hides && b.State == ring.StateExited) {
 			b.Health = d.frontHealth(b)
 			s.Instances = append(s.Instances, b.asSeen())
 		}

@@ -86,6 +86,7 @@ type box struct {
 	frontOf string         // the service whose front it is
 	expose  []string       // the ports that it was made to listen on
 	asked   bool           // the engine asks for its health
+	left    bool           // a task on a swarm whose run is gone
 }
 
 // theirs reports whether it is somebody else's for good, and no container of Compose's

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -29,7 +30,9 @@ func (e *engine) onRun(a ring.Action) (done ring.Done, err error, is bool) { //n
 		}
 		done, err = e.create(a)
 		if b := e.boxes[done.Instance]; err == nil && b != nil {
-			b.Run, e.swarm.runs[b.ID] = a.Run, spec
+			mark := *a.Run
+			mark.Due = mark.Due.Truncate(time.Second) // as a label tells it
+			b.Run, e.swarm.runs[b.ID] = &mark, spec
 		}
 		return done, err, true
 	case ring.DoStart:
@@ -79,12 +82,33 @@ func (e *engine) startRun(b *box) error {
 
 // endRuns has what ends by itself do so.
 func (e *engine) endRuns() {
-	for _, id := range e.each() {
+	for _, id := range slices.Clone(e.each()) {
 		b := e.boxes[id]
-		if at, ok := e.ends(b); b.Run != nil && ok && !e.now.Before(at) {
-			e.exit(b, e.nature(b).exit)
+		if at, ok := e.ends(b); (b.Run != nil || b.left) && ok && !e.now.Before(at) {
+			if e.exit(b, e.nature(b).exit); b.left {
+				e.drop(b)
+			}
 		}
 	}
+}
+
+// letGo is a run that somebody removes. An engine before 24 has its task go on; any other stops it,
+// which takes a while.
+func (e *engine) letGo(b *box) {
+	task := *b
+	e.drop(b)
+	if e.note("%s is removed by hand", b.Name); !b.running() {
+		return
+	}
+	task.ID, task.Slot, task.Run, task.left, task.Node = "task-of-"+b.ID, 0, nil, true, "n1"
+	e.boxes[task.ID], e.sorted = &task, nil
+}
+
+// beginAgain is a leader that begins the task of a run once more.
+func (e *engine) beginAgain(b *box) {
+	b.Restarts++
+	b.State, b.since, b.Started, b.Says = ring.StateRunning, e.now, e.wall(), ""
+	e.note("%s is begun again by the swarm", b.Name)
 }
 
 // runsSeen are what the services of runs name.

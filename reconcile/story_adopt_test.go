@@ -99,6 +99,9 @@ func (b *box) asSeen() ring.Instance {
 	if b.foreign {
 		in.App, in.Source, in.Service, in.Slot, in.Version, in.Commit, in.Kind = "", "", "", 0, "", "", ""
 	}
+	if b.left {
+		in.State = ring.StateRemoving
+	}
 	return in
 }
 

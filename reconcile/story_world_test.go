@@ -833,6 +833,10 @@ func (s *story) faultOf(w []string) error {
 	case "kill": // by hand
 		s.exit(b, 137)
 		b.Hand = "killed"
+	case "letgo": // a run on a swarm, by hand
+		s.letGo(b)
+	case "again": // a run on a swarm, by its leader
+		s.beginAgain(b)
 	case "break": // the engine never starts it again
 		b.broken = true
 	case "hiccup": // the engine refuses its next start

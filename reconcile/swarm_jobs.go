@@ -18,7 +18,7 @@ func (t *Pass) runMark(v *service, run ring.JobRun) *ring.RunMark {
 	}
 	m := ring.RunMark{Trigger: cmp.Or(run.Trigger, ring.OnChange), For: run.For}
 	if v.want.Kind == ring.CronK || run.Trigger == ring.Asked {
-		m.Due = run.Due
+		m.Due = ring.MarkedDue(run.Due)
 	}
 	return &m
 }
@@ -42,11 +42,30 @@ func (t *decider) runObstructed(v *service, run ring.JobRun) string {
 		if in.Live() && v.want.Kind == ring.JobK && in.ID != run.Instance {
 			return startedByHand(in)
 		}
-		if in.State == ring.StateRemoving {
-			return say("waits for %s on node %s to end", in.Name, in.Node)
+		if t.stopsOnCluster(in) {
+			return stopsSays(in)
 		}
 	}
 	return t.dataHeld(v)
+}
+
+// stopsOnCluster reports whether an instance is a task that still stops, or that is left of a run that
+// is gone. There is nothing to remove of it.
+func (t *Pass) stopsOnCluster(in *instance) bool {
+	return t.onCluster() && in.State == ring.StateRemoving
+}
+
+func stopsSays(in *instance) string {
+	return say("waits for %s on node %s to end", in.Name, in.Node)
+}
+
+// beganAgain ends a run whose task was begun a second time: by a leader that forgot that it led before,
+// or because its node was drained as it failed. What such a run came to says nothing.
+func (t *decider) beganAgain(in *instance, run *ring.JobRun) {
+	if t.onCluster() && in.Restarts > 0 && run.Stopped == "" {
+		run.Stopped, run.Final = "the swarm began it a second time", true
+		t.setFact(*run)
+	}
 }
 
 // followOnCluster watches a run that the cluster has yet to begin, or to end. It reports whether
@@ -91,7 +110,7 @@ func (t *Pass) isNews(v *service, in *instance) bool {
 	}
 	_, key := run.Row()
 	row, known := t.Facts.Jobs[key]
-	return in.Live() || !known || !row.Due.Equal(run.Due)
+	return in.Live() || !known || !ring.MarkedDue(row.Due).Equal(run.Due)
 }
 
 // marksItsVersion reports whether an instance is what tells other managers that the wanted version

@@ -211,7 +211,15 @@ type ClusterRun struct {
 // RunMark says which run of a job a service of a cluster is, for whoever finds it there.
 type RunMark struct {
 	Trigger, For string    // as those of a JobRun
-	Due          time.Time // of a cron job's run
+	Due          time.Time // of a cron job's run, or of one that a person asked for; to the second, as a label has it
+}
+
+// MarkedDue is a time as the mark of a run has it.
+func MarkedDue(due time.Time) time.Time { return due.UTC().Truncate(time.Second) }
+
+// Is reports whether two marks are of one run.
+func (m RunMark) Is(o RunMark) bool {
+	return m.Trigger == o.Trigger && m.For == o.For && m.Due.Equal(o.Due)
 }
 
 // longestRunName is the longest name that Swarm takes for a service.
