@@ -31,4 +31,12 @@ func TestAFloorIsBrokenByActs(t *testing.T) {
 		require.Zero(t, f.missing(others(task(1, "a", "running"))))
 		require.Equal(t, tt.missing, f.missing(tt.then), name)
 	}
+
+	f := floorOf{served: map[int]map[string]bool{}}
+	require.Zero(t, f.missing(others(task(1, "a", "running"))))
+	f.noteLost(true)
+	f.noteLost(false)
+	require.Zero(t, f.missing(others(task(1, "a", "shutdown"), task(1, "new", "starting"))), "the swarm replaces what a lost node had")
+	require.Zero(t, f.missing(others(task(1, "a", "shutdown"), task(1, "new", "running"))))
+	require.Equal(t, 1, f.missing(others(task(1, "new", "shutdown"))), "it is whole again, and acts count")
 }

@@ -80,6 +80,13 @@ func (s *swarmHost) empty() {
 	}
 }
 
+// docker is a command to an engine of the swarm.
+func (s *swarmHost) docker(node int, args ...string) {
+	s.t.Helper()
+	out, err := exec.Command("docker", append([]string{"-H", s.nodes[node].url}, args...)...).CombinedOutput()
+	require.NoError(s.t, err, "%s", out)
+}
+
 // served is a service of three tasks, each asked by its node whether it is well.
 func (s *swarmHost) served(version string, more ...obj) obj {
 	out := obj{
@@ -209,7 +216,13 @@ func (s *swarmHost) names(kind string) (out []string) {
 type floorOf struct {
 	served map[int]map[string]bool // by slot, the tasks that were seen to serve last
 	own    int                     // how often a slot was empty because what served ended by itself
+	// lost says that the swarm lost a node, and replaces its tasks: until all serve again that is its act.
+	lost   bool
+	swarms int // how often a slot was empty for that
 }
+
+// noteLost is that a node is not there, or that nobody was for long: this machine stood still.
+func (f *floorOf) noteLost(lost bool) { f.lost = f.lost || lost }
 
 // missing is how many slots of three nobody serves, and that an act emptied.
 func (f *floorOf) missing(all []swarmTask) (n int) {
@@ -239,6 +252,11 @@ func (f *floorOf) missing(all []swarmTask) (n int) {
 			f.own++
 		}
 	}
+	if f.lost && n > 0 {
+		f.swarms += n
+		return 0
+	}
+	f.lost = false
 	return n
 }
 
@@ -251,7 +269,10 @@ func (s *swarmHost) floor(service string) (fewest func() int) {
 	done.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
-		for {
+		last := time.Now()
+		for looks := 0; ; looks++ {
+			f.noteLost(time.Since(last) > 5*time.Second || looks%10 == 0 && !s.allReady()) // so long may a node be silent
+			last = time.Now()
 			if all := s.tasks(service); all != nil {
 				n := 3 - f.missing(all)
 				if n < least && n < 3 {
@@ -271,6 +292,9 @@ func (s *swarmHost) floor(service string) (fewest func() int) {
 		done.Wait()
 		if f.own > 0 {
 			s.t.Logf("%s: a slot was empty in %d looks because its task ended by itself", service, f.own)
+		}
+		if f.swarms > 0 {
+			s.t.Logf("%s: a slot was empty %d times because the swarm lost a node", service, f.swarms)
 		}
 		return least
 	}
