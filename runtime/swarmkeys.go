@@ -307,8 +307,11 @@ func serviceNotBySwarm(app *ring.App, s *ring.Service) (all []*ring.Refusal) {
 
 // serviceOnly refuses what stands beside the spec.
 func serviceOnly(s *ring.Service, refuse func(code ring.Code, key, says, hint string)) {
-	if s.Kind.Ends() { // docs/decisions/0023: until its runs are shown on real engines
-		refuse(ring.Unsupported, "x-gitring.kind", fmt.Sprintf(" is a %s, which this release does not run on a swarm", s.Kind), "run it on one host, with engine.kind docker")
+	if s.Kind.Ends() && s.Spec.OnEachNode() {
+		refuse(ring.Unsupported, "deploy.mode", fmt.Sprintf(".deploy.mode: global: it is a %s, whose run is one task", s.Kind), "take it out, or write one service for each node")
+	}
+	if s.Kind.Ends() && len(s.Spec.Ports) > 0 {
+		refuse(ring.Unsupported, "ports", fmt.Sprintf(".ports: it is a %s, and on a swarm a run publishes none", s.Kind), "take them out")
 	}
 	if s.Route != nil {
 		refuse(ring.Unsupported, "x-gitring.route", " has a front, and a manager cannot reach the tasks of an overlay network", "publish the port by the swarm: x-gitring: {publish: direct}")

@@ -311,7 +311,8 @@ func TestWhatASwarmRefusesBesidesFields(t *testing.T) {
 		{"an http check", "is asked by gitring", ring.Unsupported, func(a *ring.Action) {
 			a.Want.Checks = []ring.Check{{Name: "up", For: ring.Readiness, HTTP: &ring.HTTPCheck{Port: 80}}}
 		}},
-		{"a job", "is a job", ring.Unsupported, func(a *ring.Action) { a.Want.Kind = ring.JobK }},
+		{"a job that publishes a port", ".ports: it is a job", ring.Unsupported, func(a *ring.Action) { a.Want.Kind = ring.JobK }},
+		{"a cron job on each node", ".deploy.mode: global: it is a cron", ring.Unsupported, func(a *ring.Action) { a.Want.Kind, a.Want.Spec.Cluster.Global = ring.CronK, true }},
 		{"a front", "has a front", ring.Unsupported, func(a *ring.Action) { a.Want.Route = &ring.Route{} }},
 		{"files changed in place", "x-gitring.reload", ring.Unsupported, func(a *ring.Action) { a.Want.Reload = &ring.Reload{} }},
 		{"a canary", "canary needs a front", ring.Unsupported, func(a *ring.Action) { a.Want.Rollout.Strategy = ring.Canary }},
