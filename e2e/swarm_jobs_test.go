@@ -32,8 +32,10 @@ func (s *swarmHost) runsOf(job string) (names []string) {
 // begunOf is how many tasks of the runs of a job began. One that waits in the place of one that failed did not.
 func (s *swarmHost) begunOf(job string) (n int) {
 	for _, name := range s.runsOf(job) {
-		for _, t := range s.tasks(name) {
-			if t.DesiredState != "ready" {
+		for _, t := range s.tasks(name) { // one that waits in the place of one that failed is ready
+			switch t.Status.State {
+			case "new", "pending", "assigned", "accepted", "preparing", "ready":
+			default:
 				n++
 			}
 		}

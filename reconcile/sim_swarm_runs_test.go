@@ -253,6 +253,9 @@ func (s *swarmRun) fault() {
 	if !s.faults || s.r.Intn(12) > 0 {
 		return
 	}
+	if s.jobs != nil && s.jobs.Intn(5) == 0 {
+		s.letGoOne()
+	}
 	switch s.r.Intn(8) {
 	case 0, 1:
 		if s.beside != nil && s.r.Intn(2) == 0 {
@@ -285,6 +288,16 @@ func (s *swarmRun) fault() {
 				s.byHand(s.swarm.services[name], []string{"edit", "rollback", "remove"}[s.r.Intn(3)])
 				break
 			}
+		}
+	}
+}
+
+// letGoOne has somebody remove a run.
+func (s *swarmRun) letGoOne() {
+	for _, id := range s.engine.each() {
+		if b := s.boxes[id]; b.Run != nil && s.swarm.quorum {
+			s.letGo(b)
+			return
 		}
 	}
 }

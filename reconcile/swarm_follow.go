@@ -125,31 +125,54 @@ func writingToo(v *service, all []*service) map[string][]ring.ServiceID {
 	return out
 }
 
-// noteRuns remembers of runs what ended, as the cluster shows it, and forgets what was under way:
-// whoever acts sees to that.
+// noteRuns remembers of runs what the cluster shows of them: whoever acts next begins none again, though
+// nothing is left of it by then. What is due, or was asked for, counts by its own times.
 func (t *decider) noteRuns() {
+	there := map[string]bool{}
+	for i := range t.Seen.Instances {
+		there[t.Seen.Instances[i].ID] = true
+	}
 	for _, key := range sortedKeys(t.Facts.Jobs) {
-		if run := t.Facts.Jobs[key]; run.State == jobStarted || run.State == "" {
+		run := t.Facts.Jobs[key]
+		switch {
+		case run.State != jobStarted && run.State != "":
+		case !run.Due.IsZero():
 			t.setFact(ring.Forget{Table: "job", Key: key})
+		case !there[run.Instance]:
+			run.State, run.Ended = jobFailed, t.now
+			run.Reason = cmp.Or(run.Reason, "interrupted: its run is gone from the swarm, and nobody here saw how it ended")
+			t.setFact(run)
 		}
 	}
 	for i := range t.Seen.Instances {
 		in := &t.Seen.Instances[i]
-		if in.Run == nil || !in.Run.Due.IsZero() || !in.Ended() { // what is due counts by its own times
+		if in.Run == nil || !in.Run.Due.IsZero() || in.State == ring.StateCreated {
 			continue
 		}
-		run := ring.JobRun{
-			ID: ring.ID(in.App, in.Service), Version: in.Version, Commit: in.Commit, Trigger: in.Run.Trigger, For: in.Run.For, Due: in.Run.Due, Slot: in.Slot,
-			Instance: in.ID, Tries: 1, Started: in.Started, Ended: in.Finished, ExitCode: in.ExitCode, State: jobSucceeded, Reason: "exit code 0",
-		}
-		if in.ExitCode != 0 {
-			run.State, run.Reason = jobFailed, cmp.Or(in.Says, exitSays(in))
-		}
+		run := runSeen(in)
 		_, key := run.Row()
-		if was, known := t.Facts.Jobs[key]; !known || was.Instance != run.Instance && run.Ended.After(was.Ended) {
+		was, known := t.Facts.Jobs[key]
+		switch {
+		case !known, was.Instance != run.Instance && run.Started.After(was.Started), was.Instance == run.Instance && was.State == jobStarted && in.Ended():
 			t.setFact(run)
 		}
 	}
+}
+
+// runSeen is the run that an instance of a cluster is, as somebody knows it who did not begin it.
+func runSeen(in *ring.Instance) ring.JobRun {
+	run := ring.JobRun{
+		ID: ring.ID(in.App, in.Service), Version: in.Version, Commit: in.Commit, Trigger: in.Run.Trigger, For: in.Run.For, Due: in.Run.Due, Slot: in.Slot,
+		Instance: in.ID, Tries: 1, Started: in.Started, Writes: in.Writes, State: jobStarted,
+	}
+	switch {
+	case !in.Ended():
+	case in.ExitCode == 0:
+		run.State, run.Ended, run.Reason = jobSucceeded, in.Finished, "exit code 0"
+	default:
+		run.State, run.Ended, run.ExitCode, run.Reason = jobFailed, in.Finished, in.ExitCode, cmp.Or(in.Says, exitSays(in))
+	}
+	return run
 }
 
 // forget removes all rows of a table.
