@@ -139,7 +139,7 @@ func (w *Web) BeginSignIn(out http.ResponseWriter, r *http.Request, then string)
 	}
 	defer leave()
 	if address, err = w.OIDC.Issuer.Begin(r.Context(), of.State, of.Nonce, of.Verifier); err != nil {
-		return "", w.issuerAway(err)
+		return "", w.issuerAway(r, err)
 	}
 	value, err := w.sessions.seal(w.sessions.signInName(), of)
 	if err != nil {
@@ -189,7 +189,7 @@ func (w *Web) FinishSignIn(out http.ResponseWriter, r *http.Request) (then strin
 	defer leave()
 	p, err := w.OIDC.Issuer.Finish(r.Context(), code, of.Nonce, of.Verifier)
 	if err != nil {
-		return "", w.issuerAway(err)
+		return "", w.issuerAway(r, err)
 	}
 	rows := w.OIDC.rows(&p)
 	if len(w.OIDC.scopes(rows)) == 0 {
@@ -223,9 +223,12 @@ func (w *Web) cameBack(out http.ResponseWriter, r *http.Request) (of signIn, err
 	return of, nil
 }
 
-// issuerAway is the answer where the issuer did not say who somebody is.
-func (w *Web) issuerAway(err error) error {
-	w.Log.Warn("could not sign in", "issuer", w.OIDC.Name, "err", err)
+// issuerAway is the answer where the issuer did not say who somebody is. Strangers can cause it, so it
+// is told once a minute for an address.
+func (w *Web) issuerAway(r *http.Request, err error) error {
+	if left, ok := w.told.tell(whose(r.RemoteAddr).String(), "issuer", w.Now()); ok {
+		w.Log.Warn("could not sign in, told once a minute", "issuer", w.OIDC.Name, "address", whose(r.RemoteAddr).String(), "err", err, "left_out", left)
+	}
 	return &Error{
 		Code: CodeAway, Message: "cannot sign in with " + w.OIDC.Name + ": " + err.Error(),
 		Hint: "a token signs in meanwhile; sessions go on until they end", Status: http.StatusBadGateway,

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -305,6 +306,24 @@ func TestWhatAnIssuerAnswersBesidesACode(t *testing.T) {
 	require.ErrorAs(t, err, &answer)
 	require.Equal(t, http.StatusBadGateway, answer.Status)
 	require.Equal(t, "cannot sign in with "+issuerName+": connection refused", answer.Message)
+}
+
+// Strangers can ask as often as they like: of an issuer that is away the log has a line a minute.
+func TestAnIssuerThatIsAwayIsToldOnceAMinute(t *testing.T) {
+	w, i := newOIDCDoor(t, someRoles)
+	var said strings.Builder
+	w.Log, i.away = slog.New(slog.NewTextHandler(&said, nil)), errors.New("connection refused")
+	for range 100 {
+		_, err := w.browser().begin("/")
+		require.Error(t, err)
+	}
+	require.Equal(t, 1, strings.Count(said.String(), "\n"), said.String())
+	require.Contains(t, said.String(), issuerName)
+	w.after(time.Minute)
+	_, err := w.browser().begin("/")
+	require.Error(t, err)
+	require.Equal(t, 2, strings.Count(said.String(), "\n"))
+	require.Contains(t, said.String(), "left_out=99")
 }
 
 func TestTheCookiesOfASignInAreForTheseAloneAndShort(t *testing.T) {

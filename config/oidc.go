@@ -14,7 +14,7 @@ const defaultGroupsClaim = "groups"
 
 // What the table of roles may name. Each row is one group or one person.
 var (
-	roleEmail = regexp.MustCompile(`^[!-?A-~]{1,64}@[!-?A-~]{1,189}$`)
+	roleEmail = regexp.MustCompile("^[A-Za-z0-9.!#$%&'+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,189}$")
 	roleOf    = regexp.MustCompile(`^(group|sub):[^\s*][^*\p{C}]{0,254}$`)
 	oidcWord  = regexp.MustCompile(`^[!-~]{1,255}$`)
 	oidcScope = regexp.MustCompile(`^[!#-\[\]-~]{1,128}$`)
@@ -70,7 +70,7 @@ func (k *checker) oidcRoles(at string, o *OIDCConfig) {
 		switch {
 		case roleOf.MatchString(row):
 			groups = groups || strings.HasPrefix(row, api.RowOfGroup)
-		case roleEmail.MatchString(row) && !strings.Contains(row, "*"):
+		case roleEmail.MatchString(row):
 			name = strings.ToLower(row)
 		default:
 			k.wrong(at+"."+row, "a row is an e-mail, group:<name> or sub:<subject>, and none stands for many names", "api.oidc.roles: %q is nobody", row)

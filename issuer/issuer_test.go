@@ -63,6 +63,7 @@ type liar struct {
 	asked []string
 	form  url.Values
 	basic string
+	kept  bool // a connection was to be kept
 }
 
 // itsKey takes a while to make.
@@ -87,6 +88,7 @@ func newLiar(t *testing.T) *liar {
 func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	l.asked = append(l.asked, r.URL.Path)
+	l.kept = l.kept || !r.Close
 	l.mu.Unlock()
 	if l.serve != nil && l.serve(w, r) {
 		return
@@ -200,6 +202,7 @@ func TestAnIssuerIsAskedAsTheStandardSays(t *testing.T) {
 	require.Equal(t, theSecret, l.basic)
 	require.Equal(t, 1, l.times("/.well-known/openid-configuration"), "what it says of itself is asked once")
 	require.Zero(t, l.times("/info"))
+	require.False(t, l.kept, "nothing of a sign-in stays open")
 }
 
 func TestAClientWithoutASecretIsKeptByPKCEAlone(t *testing.T) {
@@ -372,6 +375,7 @@ func TestWhichEMailsAndGroupsCount(t *testing.T) {
 		"a number":               {claimsOf{"email_verified": 1}, api.Person{Subject: "u1", Groups: []string{"ops"}}},
 		"another alphabet":       {claimsOf{"email": "alice@eхample.org"}, api.Person{Subject: "u1", Groups: []string{"ops"}}},
 		"a sign that folds to k": {claimsOf{"email": "\u212Aate@example.org"}, api.Person{Subject: "u1", Groups: []string{"ops"}}},
+		"that of a row":          {claimsOf{"email": "group:ops@example.org"}, api.Person{Subject: "u1", Groups: []string{"ops"}}},
 		"two addresses":          {claimsOf{"email": "a@b@c"}, api.Person{Subject: "u1", Groups: []string{"ops"}}},
 		"a line more":            {claimsOf{"email": "alice@example.org\nx"}, api.Person{Subject: "u1", Groups: []string{"ops"}}},
 		"one group":              {claimsOf{"groups": "ops"}, api.Person{Subject: "u1", Email: "alice@example.org", Groups: []string{"ops"}}},
@@ -399,6 +403,14 @@ func TestWhichEMailsAndGroupsCount(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bob@example.org", p.Email)
 	require.Positive(t, l.times("/info"))
+}
+
+// A caller that lost its nonce gets nobody, whatever the token says.
+func TestWithoutANonceNobodyIsKnown(t *testing.T) {
+	l := newLiar(t)
+	l.claims["nonce"] = ""
+	_, err := l.issuer().Finish(t.Context(), theCode, "", verifier)
+	require.ErrorContains(t, err, "made for another sign-in")
 }
 
 func TestADeadIssuerIsNotAskedAgainAtOnceAndIsBackLater(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // What may stand for a person in a journal. An address of another alphabet could look like
 // somebody else's, so it counts for nothing.
 var (
-	anEmail  = regexp.MustCompile(`^[!-?A-~]{1,64}@[!-?A-~]{1,189}$`)
+	anEmail  = regexp.MustCompile("^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,189}$") // no colon: group:x@y is a row of its own
 	aSubject = regexp.MustCompile(`^[!-~]{1,255}$`)
 )
 
