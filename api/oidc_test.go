@@ -153,6 +153,22 @@ func TestWhomAnIssuerKnowsMayWhatTheRowsSay(t *testing.T) {
 	}
 }
 
+// Whom an issuer knows is asked to slow down as whoever has a token is, and nobody else with them.
+func TestOneWhomAnIssuerKnowsAsksTooOftenForNobodyElse(t *testing.T) {
+	w, _ := newOIDCDoor(t, someRoles)
+	alice, carol := w.browser(), w.browser()
+	require.NoError(t, alice.signIn("alice"))
+	require.NoError(t, carol.signIn("carol"))
+	code := http.StatusOK
+	for n := 0; code == http.StatusOK; n++ {
+		require.LessOrEqual(t, n, webPerActor)
+		code, _ = alice.who(t)
+	}
+	require.Equal(t, http.StatusTooManyRequests, code)
+	code, _ = carol.who(t)
+	require.Equal(t, http.StatusOK, code)
+}
+
 // What somebody did stands in the journal with who it was.
 func TestAnActOfWhomAnIssuerKnowsNamesThePerson(t *testing.T) {
 	w, _ := newOIDCDoor(t, someRoles)

@@ -158,6 +158,9 @@ type asking struct {
 	denied  string // why, for the log
 }
 
+// key tells those who ask apart: several tokens may have one name, and whom an issuer knows has none.
+func (a *asking) key() string { return cmp.Or(a.token.ID, a.by) }
+
 // ServeHTTP asks in this order: is the request for us, is it of our own pages, who asks,
 // how often, may they; nothing is called before all of it is in order.
 func (w *Web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
@@ -206,7 +209,7 @@ func (w *Web) answer(a *asking) error {
 	if err != nil {
 		return err
 	}
-	if known && !w.requests.allow("", a.token.ID, w.Now()) { // several tokens may have one name
+	if known && !w.requests.allow("", a.key(), w.Now()) {
 		return tooMany(time.Second, "%s asks too often", a.by)
 	}
 	switch {
@@ -392,7 +395,7 @@ func (w *Web) log(a *asking, took time.Duration) {
 	args := []any{"actor", a.by, "address", whose(a.r.RemoteAddr).String(), "method", a.r.Method, "path", a.route, "status", a.w.code(), "ms", took.Milliseconds()}
 	switch {
 	case a.denied != "" && a.w.code() < 500:
-		left, ok := w.told.tell(a.token.ID+" "+whose(a.r.RemoteAddr).String(), "denied", w.Now())
+		left, ok := w.told.tell(a.key()+" "+whose(a.r.RemoteAddr).String(), "denied", w.Now())
 		if !ok {
 			return
 		}
