@@ -38,7 +38,7 @@ type Person struct {
 	Groups         []string
 }
 
-// Account is what a person is called in journals, after the door.
+// account is what a person is called in journals: the door, and who it is.
 func (p *Person) account() string {
 	if p.Email != "" {
 		return "oidc/" + p.Email

@@ -25,45 +25,59 @@ var (
 // claims are of an id token, or of what the issuer says besides.
 type claims map[string]json.RawMessage
 
-// person judges an id token whose signature, issuer, audience and time the library has verified.
+// person is who an id token is about. The library has verified its signature, issuer, audience and time.
 func (i *Issuer) person(ctx context.Context, provider *oidc.Provider, id *oidc.IDToken, token *oauth2.Token, nonce string) (api.Person, error) {
-	if nonce == "" || subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1 {
-		return api.Person{}, errors.New("its id token was made for another sign-in")
-	}
 	of := claims{}
 	if err := id.Claims(&of); err != nil {
 		return api.Person{}, errors.New("its id token has no claims")
 	}
-	// Among several audiences the one that asked is named, by the standard.
-	if azp := of.text("azp"); (azp != "" || len(id.Audience) > 1) && azp != i.ClientID {
-		return api.Person{}, errors.New("its id token was made for another client")
-	}
-	if id.AccessTokenHash != "" {
-		if err := id.VerifyAccessToken(token.AccessToken); err != nil {
-			return api.Person{}, errors.New("its id token belongs to another access token")
-		}
-	}
-	if !aSubject.MatchString(id.Subject) {
-		return api.Person{}, errors.New("its id token names no subject, or none that a journal can have")
+	if err := i.judge(id, of, token, nonce); err != nil {
+		return api.Person{}, err
 	}
 	if i.lacks(of) && provider.UserInfoEndpoint() != "" {
 		said, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 		if err != nil {
 			return api.Person{}, err
 		}
-		if said.Subject != id.Subject {
-			return api.Person{}, errors.New("it tells of another person than its id token")
-		}
-		more := claims{}
-		if err := said.Claims(&more); err != nil {
-			return api.Person{}, errors.New("it tells nothing of the person")
-		}
-		of.add(more, "email", "email_verified")
-		if i.GroupsClaim != "" {
-			of.add(more, i.GroupsClaim)
+		if err := i.complete(of, id, said); err != nil {
+			return api.Person{}, err
 		}
 	}
 	return api.Person{Subject: id.Subject, Email: of.email(), Groups: of.list(i.GroupsClaim)}, nil
+}
+
+// judge is why an id token is not of this sign-in: what the library leaves to its callers.
+func (i *Issuer) judge(id *oidc.IDToken, of claims, token *oauth2.Token, nonce string) error {
+	if nonce == "" || subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1 {
+		return errors.New("its id token was made for another sign-in")
+	}
+	// Among several audiences the one that asked is named, by the standard.
+	if azp := of.text("azp"); (azp != "" || len(id.Audience) > 1) && azp != i.ClientID {
+		return errors.New("its id token was made for another client")
+	}
+	if id.AccessTokenHash != "" && id.VerifyAccessToken(token.AccessToken) != nil {
+		return errors.New("its id token belongs to another access token")
+	}
+	if !aSubject.MatchString(id.Subject) {
+		return errors.New("its id token names no subject, or none that a journal can have")
+	}
+	return nil
+}
+
+// complete adds what the issuer says besides of the same person.
+func (i *Issuer) complete(of claims, id *oidc.IDToken, said *oidc.UserInfo) error {
+	if said.Subject != id.Subject {
+		return errors.New("it tells of another person than its id token")
+	}
+	more := claims{}
+	if err := said.Claims(&more); err != nil {
+		return errors.New("it tells nothing of the person")
+	}
+	of.add(more, "email", "email_verified")
+	if i.GroupsClaim != "" {
+		of.add(more, i.GroupsClaim)
+	}
+	return nil
 }
 
 // lacks reports whether the issuer has to be asked for more.
