@@ -103,6 +103,7 @@ test-beside:
 	@make -s podman-suite AGAIN='$(AGAIN)'
 	@scripts/browser.sh $(GOTEST) -timeout 10m ./api/pages/browsertest
 	@cd tools/release && $(AGAIN) go test -count=1 ./...
+	@cd tools/otlp && $(AGAIN) go test -count=1 ./...
 	@AGAIN='$(AGAIN)' scripts/race.sh
 
 .PHONY: screenshots

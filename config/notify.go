@@ -17,6 +17,7 @@ type NotifyConfig struct {
 	Name    string         `yaml:"name"`
 	URLFile string         `yaml:"url_file"` // of a chat: slack://…, as shoutrrr has it
 	Webhook *NotifyWebhook `yaml:"webhook"`
+	OTLP    *NotifyOTLP    `yaml:"otlp"`
 	// Events are kinds and patterns such as rollout.*; empty is the list of the
 	// reference for a chat, and everything for a web hook.
 	Events   []string `yaml:"events"`
@@ -29,6 +30,11 @@ type NotifyWebhook struct {
 	URLFile      string `yaml:"url_file"`
 	SecretFile   string `yaml:"secret_file"`
 	AllowPrivate bool   `yaml:"allow_private"`
+}
+
+// NotifyOTLP takes the trace of each commit.
+type NotifyOTLP struct {
+	URLFile string `yaml:"url_file"` // https://host:4318/v1/traces
 }
 
 // mostReceivers is far above what anybody needs: each is a goroutine.
@@ -59,6 +65,10 @@ func (k *checker) receiver(at string, r *NotifyConfig) {
 	switch {
 	case r.Webhook != nil && r.URLFile != "":
 		k.wrong(at, "url_file for a chat, or webhook for a machine", "this receiver has url_file and webhook")
+	case r.OTLP != nil && (r.Webhook != nil || r.URLFile != ""):
+		k.wrong(at, "give each a receiver of its own", "this receiver has otlp and something else")
+	case r.OTLP != nil:
+		k.notifyOTLP(at, r)
 	case r.Webhook == nil && r.URLFile == "":
 		k.wrong(at, "url_file: a file with the URL of a chat, such as slack://…, or webhook: {url_file: …, secret_file: …}", "this receiver has neither url_file nor webhook")
 	case r.Webhook != nil:
@@ -96,12 +106,28 @@ func (k *checker) notifyWebhook(at string, w *NotifyWebhook) {
 	k.path(at+".secret_file", &w.SecretFile)
 }
 
+func (k *checker) notifyOTLP(at string, r *NotifyConfig) {
+	if r.OTLP.URLFile == "" {
+		k.wrong(at+".otlp", "a file with the URL of a collector, such as http://127.0.0.1:4318/v1/traces", "otlp.url_file is missing")
+	}
+	k.path(at+".otlp.url_file", &r.OTLP.URLFile)
+	if len(r.Events) > 0 {
+		k.wrong(at+".events", "take it out: a trace is made of all that a commit does", "events: does nothing for otlp")
+	}
+	if r.Template != "" {
+		k.wrong(at+".template", "take it out: a trace has no words", "template: does nothing for otlp")
+	}
+}
+
 // Receivers are those of the configuration as notify has them.
 func (c *Config) Receivers() (out []notify.Receiver) {
 	for _, r := range c.Notify {
 		one := notify.Receiver{Name: r.Name, Events: slices.Clone(r.Events), Apps: slices.Clone(r.Apps), URLFile: r.URLFile, Template: r.Template}
 		if w := r.Webhook; w != nil {
 			one.Hook = &notify.Hook{URLFile: w.URLFile, SecretFile: w.SecretFile, AllowPrivate: w.AllowPrivate}
+		}
+		if r.OTLP != nil {
+			one.OTLP = &notify.OTLP{URLFile: r.OTLP.URLFile}
 		}
 		out = append(out, one)
 	}

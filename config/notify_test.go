@@ -17,6 +17,7 @@ func TestReceiversAreReadWithTheirDefaults(t *testing.T) {
     webhook: {url_file: /u, secret_file: "${CREDENTIALS_DIRECTORY}/s", allow_private: true}
     events: ["rollout.*", job.failed]
     apps: [web]
+  - otlp: {url_file: otlp-url}
 `), env("CREDENTIALS_DIRECTORY", "/run/credentials"))
 	require.NoError(t, err)
 	require.Equal(t, []notify.Receiver{
@@ -25,6 +26,7 @@ func TestReceiversAreReadWithTheirDefaults(t *testing.T) {
 			Name: "hook", Events: []string{"rollout.*", "job.failed"}, Apps: []string{"web"},
 			Hook: &notify.Hook{URLFile: "/u", SecretFile: "/run/credentials/s", AllowPrivate: true},
 		},
+		{Name: "3", OTLP: &notify.OTLP{URLFile: "/etc/gitring/otlp-url"}},
 	}, c.Receivers())
 }
 
@@ -41,6 +43,10 @@ func TestAMistakeOfAReceiverIsToldWithItsLine(t *testing.T) {
 		`c.yaml:7: events: "rollout.fialed" is no event; a pattern is such as rollout.* or *`: {"- {url_file: u, events: [rollout.fialed]}", `did you mean "rollout.failed"?`},
 		`c.yaml:7: apps: "../web" is no name of an app`:                                       {"- {url_file: u, apps: [../web]}", ""},
 		`c.yaml:7: template: does nothing for a web hook`:                                     {"- {webhook: {url_file: u, secret_file: s}, template: x}", ""},
+		`c.yaml:7: otlp.url_file is missing`:                                                  {"- {otlp: {}}", "4318"},
+		`c.yaml:7: this receiver has otlp and something else`:                                 {"- {otlp: {url_file: u}, url_file: u}", "of its own"},
+		`c.yaml:7: events: does nothing for otlp`:                                             {"- {otlp: {url_file: u}, events: [rollout.failed]}", ""},
+		`c.yaml:7: template: does nothing for otlp`:                                           {"- {otlp: {url_file: u}, template: x}", ""},
 		`c.yaml:7: "many" where a list belongs`:                                               {"- {url_file: u, events: many}", ""},
 		`c.yaml:7: template: template:1: function "readFile" not defined`:                     {"- {url_file: u, template: '{{readFile .Host}}'}", "notifications.md"},
 	} {

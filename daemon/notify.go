@@ -16,11 +16,33 @@ import (
 // wireReceivers reads the files of every receiver: one whose URL is no URL is told
 // at the start, and not at the first failure.
 func (d *Daemon) wireReceivers() (err error) {
-	d.receivers, err = notify.NewReceivers(notify.ReceiversOptions{Host: d.cfg.Host, Ledger: d.store, Log: d.log}, d.cfg.Receivers())
+	d.receivers, err = notify.NewReceivers(notify.ReceiversOptions{Host: d.cfg.Host, Ledger: d.store, Log: d.log, Settled: d.settled}, d.cfg.Receivers())
 	if err != nil {
 		return &ring.HostError{Says: err.Error(), Hint: "docs/how-to/notifications.md has each service's URL; no error repeats a part of one"}
 	}
 	return nil
+}
+
+// settled reports whether a source is as a commit asks, as far as it will be.
+func (d *Daemon) settled(source string, commit ring.SHA) bool {
+	st, _ := d.loop.Status()
+	return hasSettled(&st, source, commit)
+}
+
+func hasSettled(st *ring.Status, source string, commit ring.SHA) bool {
+	for i := range st.Sources {
+		src := &st.Sources[i]
+		if src.Name != source {
+			continue
+		}
+		rolls := slices.ContainsFunc(src.Apps, func(a ring.AppStatus) bool {
+			return slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool {
+				return s.Rollout != nil && (s.Rollout.Phase == ring.RolloutProgressing || s.Rollout.Phase == ring.RolloutRestoring)
+			})
+		})
+		return src.Commit == commit && src.Next == nil && !rolls && (src.Sync == ring.SyncSynced || src.Sync == ring.SyncDegraded)
+	}
+	return false
 }
 
 func (d *Daemon) notifyTest(ctx context.Context, p api.Peer, r api.NotifyTestRequest) ([]api.NotifyTested, error) {

@@ -12,8 +12,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -54,6 +56,7 @@ var howtos = map[string]howto{
 	"many-hosts.md":                  manyHosts(),
 	"merge-buttons-and-bots.md":      mergeButtons(),
 	"notifications.md":               notificationsPage(),
+	"traces.md":                      tracesPage(),
 	"dashboard.md":                   dashboardPage(),
 	"search-logs.md":                 searchLogs(),
 	"onboard-a-person.md":            onboardAPerson(),
@@ -438,6 +441,52 @@ func aHub() howto {
 
 // aTokenText is a token as the command line prints it.
 var aTokenText = regexp.MustCompile(`grt_[a-z2-7]{8}_[A-Za-z0-9_-]{43}`)
+
+// --- traces.md --------------------------------------------------------------------------
+
+func tracesPage() howto {
+	var mu sync.Mutex
+	var posts []string
+	posted := func(words ...string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.ContainsFunc(posts, func(p string) bool {
+			return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(p, w) })
+		})
+	}
+	var app string
+	return howto{
+		begin: func(d *desk) {
+			app, _ = d.serving()
+			collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				mu.Lock()
+				defer mu.Unlock()
+				posts = append(posts, string(body))
+			}))
+			d.t.Cleanup(collector.Close)
+			d.says("http://127.0.0.1:4318", collector.URL)
+		},
+		steps: []step{
+			{line: "sudo gitring config check", before: func(d *desk) {
+				d.config["notify"] = []any{obj{"name": "traces", "otlp": obj{"url_file": filepath.Join(d.etc, "otlp-url")}}}
+				d.writeConfig()
+			}},
+			{line: "sudo systemctl reload gitring", instead: func(d *desk) {
+				require.NoError(d.t, d.daemon.Process.Signal(syscall.SIGHUP))
+				d.until("the receiver is there", func() bool { code, _ := d.run("notify", "test", "traces"); return code == 0 })
+			}},
+			{line: "sudo gitring notify test traces", after: func(d *desk, _ string) {
+				require.True(d.t, posted(`"name":"test"`))
+				sha := d.repo.pushed("Version 2", files{app + "/compose.yaml": d.compose(app, obj{"web": web("2"), "db": db("1", "data")}, obj{"volumes": obj{"data": obj{}}})})
+				d.synced(sha)
+				d.until("the commit's trace is posted", func() bool {
+					return posted(`"traceId":"`+sha[:32]+`"`, `"name":"fetch"`, `"name":"verify"`, `"name":"stage `+app+`"`, `"name":"rollout `+app+`/web"`, `"rollout.completed"`)
+				})
+			}},
+		},
+	}
+}
 
 // --- search-logs.md ------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import (
 // damaged mirror is fetched anew and judged once more: only what the remote
 // really holds is anybody's fault.
 func (w *watch) judge(ctx context.Context, now time.Time) error {
+	fetched := w.now().UTC()
 	w.heads.begin(w.tip)
 	defer func() {
 		if w.settled {
@@ -48,7 +49,7 @@ func (w *watch) judge(ctx context.Context, now time.Time) error {
 	if last := verified[len(verified)-1]; last.Landed {
 		reason = last.Note + "; " + reason
 	}
-	return w.advance(ctx, now, how, verified, ring.Event{Kind: ring.CommitAccepted, Reason: reason})
+	return w.advance(ctx, now, how, verified, ring.Event{Kind: ring.CommitAccepted, Reason: reason, Fetched: fetched, Verified: w.now().UTC()})
 }
 
 // how is what the anchor rests on, and the sentence for the journal.

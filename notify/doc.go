@@ -48,6 +48,8 @@
 //	receiver_fold      what becomes one message
 //	receiver_text      in which words
 //	receiver_template  or in a person's own
+//	receiver_trace     what becomes the trace of a commit
+//	receiver_otlp      a collector of traces is told
 //	receiver_hook      a web hook is told
 //	receiver_chat      a chat is told
 //	process_linux      how its process ends with the daemon

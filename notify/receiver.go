@@ -50,8 +50,9 @@ type Receiver struct {
 	// URLFile holds the URL of a chat, and Template its words; "" is ours.
 	URLFile  string
 	Template string
-	// Hook is set for a web hook, and nil for a chat.
+	// Hook is set for a web hook, OTLP for a collector of traces, and neither for a chat.
 	Hook *Hook
+	OTLP *OTLP
 }
 
 // speaker is the way to one receiver.
@@ -67,7 +68,9 @@ type Receivers struct {
 	host   string
 	ledger Ledger
 	log    *slog.Logger
-	all    []*listener
+	// settled is Options' Settled.
+	settled func(source string, commit ring.SHA) bool
+	all     []*listener
 }
 
 // ReceiversOptions are what Receivers need of the world.
@@ -75,6 +78,9 @@ type ReceiversOptions struct {
 	Host   string
 	Ledger Ledger
 	Log    *slog.Logger
+	// Settled reports whether a source is as a commit asks, as far as it will be. Only receivers of
+	// traces ask.
+	Settled func(source string, commit ring.SHA) bool
 	// Program tells chats; "" is this binary, with the verb WorkerVerb.
 	Program string
 }
@@ -82,12 +88,15 @@ type ReceiversOptions struct {
 // NewReceivers reads the files of every receiver, as a send would, and starts
 // nothing. Its error names the receiver, and repeats nothing of a file.
 func NewReceivers(o ReceiversOptions, all []Receiver) (*Receivers, error) {
-	r := &Receivers{host: o.Host, ledger: o.Ledger, log: o.Log}
+	r := &Receivers{host: o.Host, ledger: o.Ledger, log: o.Log, settled: o.Settled}
 	for _, one := range all {
 		var s speaker
-		if one.Hook != nil {
+		switch {
+		case one.Hook != nil:
 			s = newHookSpeaker(o.Host, *one.Hook)
-		} else {
+		case one.OTLP != nil:
+			s = newOTLPSpeaker(o.Host, *one.OTLP)
+		default:
 			t, err := parseTemplate(one.Template)
 			if err != nil {
 				return nil, fmt.Errorf("receiver %s: %w", one.Name, err)
@@ -103,7 +112,7 @@ func NewReceivers(o ReceiversOptions, all []Receiver) (*Receivers, error) {
 }
 
 func (r *Receivers) add(one Receiver, s speaker) {
-	choice := Choice{Events: one.Events, Apps: one.Apps, Fold: one.Hook == nil}
+	choice := Choice{Events: one.Events, Apps: one.Apps, Fold: one.Hook == nil, Traces: one.OTLP != nil}
 	if len(choice.Events) == 0 {
 		choice.Events = ChatEvents
 		if one.Hook != nil {

@@ -24,6 +24,8 @@ type Choice struct {
 	Apps []string
 	// Fold is for people: state changes alone, and a storm as one message.
 	Fold bool
+	// Traces is for a collector: one note for each commit that settled.
+	Traces bool
 }
 
 // KnownPattern reports whether a pattern chooses anything.

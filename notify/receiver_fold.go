@@ -46,6 +46,11 @@ type memory struct {
 	Minute time.Time `json:"minute,omitzero"`
 	Said   int       `json:"said,omitempty"`
 
+	// Traces are commits that have not settled.
+	Traces []trace `json:"traces,omitempty"`
+
+	// settled reports whether a source is as a commit asks, as far as it will be; nil is always.
+	settled func(source string, commit ring.SHA) bool
 	// fresh is the first line that was journalled while this process ran: it is news
 	// whatever clock its time is by. 0 is when nobody knows.
 	fresh int64
@@ -100,16 +105,19 @@ type Note struct {
 	Total int    `json:"total,omitempty"`
 	// Event is the journal's line itself, for machines.
 	Event *ring.Event `json:"event,omitempty"`
+	// Lines are those about a commit, of a trace.
+	Lines []ring.Event `json:"lines,omitempty"`
 
 	Matter string    `json:"matter,omitempty"`
 	Until  time.Time `json:"until,omitzero"` // it waits for another one
 }
 
-// kindSummary is of a note that stands for many, kindTest of one that a person
-// asked for.
+// kindSummary is of a note that stands for many, kindTest of one that a person asked for, and
+// kindTrace of a commit that settled.
 const (
 	kindSummary = "summary"
 	kindTest    = "notify.test"
+	kindTrace   = "trace"
 )
 
 func noteOf(e ring.Event) Note {
@@ -124,6 +132,9 @@ func noteOf(e ring.Event) Note {
 // when to ask again; zero is when there are more lines. It is a pure function: m
 // is not changed.
 func (c Choice) fold(m memory, events []ring.Event, now time.Time) (memory, []Note, time.Time) {
+	if c.Traces {
+		return c.traces(m, events, now)
+	}
 	if !c.Fold {
 		return m, c.each(&m, events, now), time.Time{}
 	}

@@ -136,7 +136,7 @@ func (l *listener) read(ctx context.Context) error {
 		if len(lines) == 0 && (l.wake.IsZero() || now.Before(l.wake)) {
 			return nil
 		}
-		l.memory.away = l.gone()
+		l.memory.away, l.memory.settled = l.gone(), l.settled
 		m, notes, wake := l.choice.fold(l.memory, lines, now)
 		var queued []ring.Delivery
 		for _, n := range notes {

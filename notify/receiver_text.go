@@ -70,6 +70,7 @@ var spokenKinds = map[string]struct{ what, next string }{
 	ring.CommitAccepted:    {"a commit is trusted", ""},
 	ring.AppInForce:        {"a plan is in force", ""},
 	ring.JobSucceeded:      {"a job succeeded", ""},
+	kindTrace:              {"a commit settled", ""},
 	kindTest:               {"a test, as a person asked", ""},
 }
 

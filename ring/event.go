@@ -23,6 +23,10 @@ type Event struct {
 	// Code is of the reason, and On the service that it is about; "" where the kind says all.
 	Code ReasonCode `json:"code,omitempty"`
 	On   ServiceID  `json:"on,omitempty"`
+	// Fetched and Verified, of a commit that came to be trusted, are when that was done. At is when the
+	// look at its remote began; zero where an earlier release wrote the line.
+	Fetched  time.Time `json:"fetched,omitzero"`
+	Verified time.Time `json:"verified,omitzero"`
 	// Digest is of what a line about a proof says in it; "" of every other line.
 	Digest string `json:"digest,omitempty"`
 }

@@ -1,0 +1,151 @@
+package notify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// The measure of traces.
+const (
+	// stillFor is how long nothing is told of a commit before it may have settled.
+	stillFor = 10 * time.Second
+	// askAgain is when a commit is looked at again that waits, for people or for images.
+	askAgain = time.Minute
+	// mostTraces and mostSteps bound what is remembered.
+	mostTraces = 20
+	mostSteps  = 300
+)
+
+// traced are the kinds of which spans are made.
+var traced = []string{
+	ring.AppInForce, ring.AppRefused, ring.JobStarted, ring.JobSucceeded, ring.JobFailed,
+	ring.RolloutBegan, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutSuperseded,
+}
+
+// trace is a commit on its way, and the lines of the journal about it.
+type trace struct {
+	Lines []ring.Event `json:"lines"`         // the first is of its acceptance
+	Last  time.Time    `json:"last,omitzero"` // when the newest came
+}
+
+func (t *trace) source() string { return t.Lines[0].Source }
+
+func (t *trace) commit() ring.SHA { return t.Lines[0].Commit }
+
+// traces folds lines into a note for each commit that settled. It changes nothing of m's lists.
+func (c Choice) traces(m memory, events []ring.Event, now time.Time) (memory, []Note, time.Time) {
+	m.Traces = slices.Clone(m.Traces)
+	for _, e := range events {
+		c.trace(&m, e, now)
+	}
+	var say []Note
+	var wake time.Time
+	var open []trace
+	for i, t := range m.Traces {
+		newer := slices.ContainsFunc(m.Traces[i+1:], func(o trace) bool { return o.source() == t.source() })
+		settled := newer || m.settled == nil || m.settled(t.source(), t.commit())
+		switch at := t.Last.Add(stillFor); {
+		case now.Sub(t.Last) > keepMatter: // it waits for people, and is as good as dropped
+		case at.After(now) && at.Sub(now) <= stillFor:
+			open, wake = append(open, t), soonest(wake, at)
+		case !settled:
+			open, wake = append(open, t), soonest(wake, now.Add(askAgain))
+		default:
+			say = append(say, traceNote(t))
+		}
+	}
+	m.Traces = open
+	return m, say, wake
+}
+
+// trace takes one line.
+func (c Choice) trace(m *memory, e ring.Event, now time.Time) {
+	if e.Kind == ring.CommitAccepted && m.isNews(e, now) {
+		m.Traces = append(m.Traces, trace{Lines: []ring.Event{e}, Last: m.when(e, now)})
+		m.Traces = m.Traces[max(0, len(m.Traces)-mostTraces):]
+		return
+	}
+	if !slices.Contains(traced, e.Kind) || len(c.Apps) > 0 && !slices.Contains(c.Apps, e.App) {
+		return
+	}
+	for i, t := range slices.Backward(m.Traces) {
+		if t.source() != e.Source || t.commit() != e.Commit {
+			continue
+		}
+		if len(t.Lines) < mostSteps {
+			t.Lines = append(slices.Clone(t.Lines), e)
+		}
+		t.Last = m.when(e, now)
+		m.Traces[i] = t
+		return
+	}
+}
+
+func traceNote(t trace) Note {
+	first, last := t.Lines[0], t.Lines[len(t.Lines)-1]
+	return Note{Line: last.Seq, Kind: kindTrace, Source: first.Source, Commit: first.Commit, At: last.At, Lines: t.Lines}
+}
+
+// span is a part of what became of a commit.
+type span struct {
+	name       string
+	line       int64 // of the journal, where it begins
+	began, end time.Time
+	failed     string // why; "" where it did not
+	fields     [][2]string
+}
+
+// spansOf are what a journal's lines tell of a commit; the first is all of it.
+func spansOf(lines []ring.Event) []span {
+	first := lines[0]
+	root := span{name: "commit " + first.Commit.Short(), line: first.Seq, began: first.At, end: first.At, fields: [][2]string{
+		{"gitring.source", first.Source}, {"vcs.ref.head.revision", string(first.Commit)}, {"gitring.signer", first.Actor},
+	}}
+	var parts []span
+	verified := first.At
+	if !first.Verified.IsZero() {
+		verified = first.Verified
+		parts = append(parts, span{name: "fetch", line: first.Seq, began: first.At, end: first.Fetched}, span{name: "verify", line: first.Seq, began: first.Fetched, end: verified})
+	}
+	open := map[string]int{} // by service: the place of what began last
+	for i := range lines[1:] {
+		e := &lines[i+1]
+		key := e.App + "/" + e.Service
+		about := [][2]string{{"gitring.app", e.App}, {"gitring.service", e.Service}, {"gitring.version", string(e.Version)}}
+		switch e.Kind {
+		case ring.AppInForce:
+			parts = append(parts, span{name: "stage " + e.App, line: e.Seq, began: verified, end: e.At, fields: about[:1]})
+		case ring.AppRefused:
+			parts = append(parts, span{name: "stage " + e.App, line: e.Seq, began: verified, end: e.At, failed: e.Reason, fields: about[:1]})
+		case ring.RolloutBegan, ring.JobStarted:
+			name := "rollout "
+			if e.Kind == ring.JobStarted {
+				name = "run "
+			}
+			open[key] = len(parts)
+			parts = append(parts, span{name: name + key, line: e.Seq, began: e.At, end: e.At, fields: about})
+		default:
+			at, known := open[key]
+			if !known {
+				continue
+			}
+			p := &parts[at]
+			p.end = e.At
+			if e.Kind == ring.RolloutFailed || e.Kind == ring.JobFailed {
+				p.failed = e.Reason
+			}
+			p.fields = append(slices.DeleteFunc(slices.Clone(p.fields), func(f [2]string) bool { return f[0] == "gitring.result" }), [2]string{"gitring.result", e.Kind})
+		}
+	}
+	for i := range parts {
+		p := &parts[i]
+		p.end = later(p.end, p.began) // two clocks may be apart
+		root.end = later(root.end, p.end)
+		if p.failed != "" && root.failed == "" {
+			root.failed = p.name + ": " + p.failed
+		}
+	}
+	return append([]span{root}, parts...)
+}
