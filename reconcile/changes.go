@@ -96,7 +96,7 @@ func (t *Pass) appChanges(next *ring.App) ring.AppChanges {
 // changesTo are those to the plan of an app, given with the pins that it would have.
 func (t *Pass) changesTo(next *ring.App, app ring.App) ring.AppChanges {
 	have := t.Facts.Apps[next.Name].App
-	out := ring.AppChanges{App: next.Name, Notes: next.Notes, Powers: next.Powers, Services: []ring.ServiceChange{}}
+	out := ring.AppChanges{App: next.Name, Files: next.Files, Notes: next.Notes, Powers: next.Powers, Services: []ring.ServiceChange{}}
 	for i := range app.Services {
 		out.Services = append(out.Services, t.serviceChange(&have, &app, &app.Services[i]))
 	}

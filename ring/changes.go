@@ -55,7 +55,9 @@ func (m *Move) On() bool { return m.Phase != RolloutPaused && m.Phase != Rollout
 
 // AppChanges is what one app would see.
 type AppChanges struct {
-	App      string          `json:"app"`
+	App string `json:"app"`
+	// Files are the Compose files that the app is read from, inside the commit; none of one that goes.
+	Files    []string        `json:"files,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
 	Powers   []string        `json:"powers,omitempty"` // App.Powers
 	Order    string          `json:"order,omitempty"`  // what the app waits for, in words

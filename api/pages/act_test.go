@@ -157,3 +157,13 @@ func TestAYesIsGivenToWhatIsSeen(t *testing.T) {
 	}
 	require.Contains(t, plan, "api: fix the typo")
 }
+
+// What changes is named by file and key, and by digest of an image; no value of a variable is shown.
+func TestThePlanNamesWhatChangesAndNoValue(t *testing.T) {
+	f := rich()
+	page := get(t, f.handler(everything), "/plan").Body.String()
+	for _, want := range []string{"apps/api/compose.yaml, apps/api/prod.yaml", "env GREETING", "sha256:11 -&gt; sha256:22"} {
+		require.Contains(t, page, want)
+	}
+	require.NotContains(t, page, canary)
+}

@@ -39,6 +39,7 @@ type planned struct {
 
 type plannedApp struct {
 	Name, Order string
+	Files       string // that it is read from, inside the commit
 	Notes       []string
 	Services    []plannedService
 }
@@ -132,9 +133,10 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 	return p
 }
 
-// app adds what one app would see. Values of variables are left out: a page shows none.
+// app adds what one app would see: of each field its name, and of an image what it was and will be.
+// Values of variables are left out: a page shows none, and one of the host may stand in any of them.
 func (p *planned) app(c *ring.AppChanges) {
-	app := plannedApp{Name: c.App, Order: c.Order, Notes: c.Notes}
+	app := plannedApp{Name: c.App, Order: c.Order, Files: strings.Join(c.Files, ", "), Notes: c.Notes}
 	for i := range c.Services {
 		s := &c.Services[i]
 		if s.Class == ring.ChangeNone {

@@ -133,7 +133,7 @@ func rich() *fake {
 		Files: []ring.TrustFile{{Key: "allowed_signers", Path: "/etc/gitring/allowed_signers", Mode: "0644"}, {Key: "revoked", Path: "/etc/gitring/revoked", Mode: "0666", Wrong: "others may write it"}},
 	}}
 	f.plan = ring.Changes{Source: "prod", Apps: []ring.AppChanges{
-		{App: "api", Services: []ring.ServiceChange{{Service: "api", Class: ring.ChangeRoll, Reason: "image sha256:a1b2 -> sha256:c3d4, env GREETING", Fields: []ring.FieldChange{{Field: "image", Class: ring.ChangeRoll}, {Field: "env GREETING", Class: ring.ChangeRoll, Values: &ring.ValueChange{From: canary, To: canary}}}, Needs: "256 MiB of memory while both run"}}},
+		{App: "api", Files: []string{"apps/api/compose.yaml", "apps/api/prod.yaml"}, Services: []ring.ServiceChange{{Service: "api", Class: ring.ChangeRoll, Reason: "image sha256:a1b2 -> sha256:c3d4, env GREETING", Fields: []ring.FieldChange{{Field: "image", Class: ring.ChangeRoll}, {Field: "env GREETING", Class: ring.ChangeRoll, Values: &ring.ValueChange{From: canary, To: canary}}}, Needs: "256 MiB of memory while both run"}}},
 		{App: "db", Order: "after api", Services: []ring.ServiceChange{{Service: "postgres", Class: ring.ChangeRecreate, Reason: "image sha256:11 -> sha256:22", Gap: "about 12 s, as its volume has one writer"}, {Service: "exporter", Class: ring.ChangeCreate}, {Service: "old", Class: ring.ChangeRemove}, {Service: "same", Class: ring.ChangeNone}}},
 	}, Decisions: []ring.Decision{{Rule: "ports", App: "shop", Service: "shop", Field: "ports 443", Value: canary, Verdict: "power", Grant: "/etc/gitring/policy.yaml:12"}}}
 	f.doctor = doctor.Report{Host: "edge-1", At: before(20 * time.Second), Daemon: true, Checks: []doctor.Check{
