@@ -35,7 +35,13 @@ type Socket struct {
 	daemon uint32
 	admin  func(Peer) bool
 	tags   tags
+	// envDir is where the host's env folder is, as people on the host are told; "" for none.
+	envDir string
 }
+
+// NameEnv has answers on the socket say where the host's env folder is. Who asks there is on the
+// host, and there it is no secret. It is called before Run.
+func (s *Socket) NameEnv(dir string) { s.envDir = dir }
 
 // Table is what can be asked at a door: routes, and who may use each.
 type Table struct {
@@ -314,7 +320,35 @@ func (s *Socket) status(w http.ResponseWriter, r *http.Request, p Peer) error {
 		}
 	}
 	w.Header().Set("ETag", statusTag(&st))
-	return writeJSON(w, st)
+	return writeNamed(w, s, p, st)
+}
+
+// envMark is the host's env folder in a text of people, as JSON has it.
+const envMark = `\u003cenv.dir\u003e`
+
+// envNamed is an answer that says where the env folder is, for who asks on the host.
+func envNamed[T any](s *Socket, p Peer, answer T) (out T, err error) {
+	if s.envDir == "" || !p.local() {
+		return answer, nil
+	}
+	b, err := json.Marshal(answer)
+	if err != nil || !bytes.Contains(b, []byte(envMark)) {
+		return answer, err
+	}
+	dir, err := json.Marshal(s.envDir)
+	if err != nil {
+		return answer, err
+	}
+	return out, json.Unmarshal(bytes.ReplaceAll(b, []byte(envMark), dir[1:len(dir)-1]), &out)
+}
+
+// writeNamed writes such an answer.
+func writeNamed[T any](w http.ResponseWriter, s *Socket, p Peer, answer T) error {
+	answer, err := envNamed(s, p, answer)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, answer)
 }
 
 func (s *Socket) history(w http.ResponseWriter, r *http.Request, p Peer) error {
@@ -423,7 +457,7 @@ func (s *Socket) plan(w http.ResponseWriter, r *http.Request, by Peer) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, changes)
+	return writeNamed(w, s, by, changes)
 }
 
 // digits holds a commit to 7 to 40 lower-case hex digits.

@@ -1093,3 +1093,24 @@ func TestListenSocket(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "mine", string(body))
 }
+
+// On the host it is no secret where the env folder is, and there people look for it. Elsewhere
+// an answer has the folder's name in the configuration.
+func TestAnswersOnTheHostNameTheEnvFolder(t *testing.T) {
+	s := &Socket{envDir: `/srv/env "of" host`}
+	st := ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{
+		Name: "web", Reason: "the host's TAG in <env.dir>/web/.env changed", Refusal: &ring.Refusal{Hint: "set it in <env.dir>/web/.env"},
+	}}}}}
+	here, err := envNamed(s, Peer{UID: 1000}, st)
+	require.NoError(t, err)
+	require.Equal(t, `set it in /srv/env "of" host/web/.env`, here.Sources[0].Apps[0].Refusal.Hint)
+	require.Equal(t, `the host's TAG in /srv/env "of" host/web/.env changed`, here.Sources[0].Apps[0].Reason)
+	require.Equal(t, "set it in <env.dir>/web/.env", st.Sources[0].Apps[0].Refusal.Hint, "the snapshot is everybody's")
+	away, err := envNamed(s, Peer{Account: "token/ci"}, st)
+	require.NoError(t, err)
+	require.Equal(t, st, away)
+	s.envDir = ""
+	nowhere, err := envNamed(s, Peer{}, st)
+	require.NoError(t, err)
+	require.Equal(t, st, nowhere)
+}

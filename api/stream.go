@@ -150,12 +150,12 @@ func (s *Socket) sync(w http.ResponseWriter, r *http.Request, p Peer) error {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { looked <- s.calls.Look(ctx, source) })
-	return s.follow(ctx, w, source, looked)
+	return s.follow(ctx, w, p, source, looked)
 }
 
 // follow is the stream of sync. The answer begins with the first status, so
 // that an unknown source, known at once, is still an error of its own.
-func (s *Socket) follow(ctx context.Context, w http.ResponseWriter, source string, looked <-chan error) error {
+func (s *Socket) follow(ctx context.Context, w http.ResponseWriter, p Peer, source string, looked <-chan error) error {
 	tick := time.NewTicker(frame)
 	defer tick.Stop()
 	out := newLines(w)
@@ -178,6 +178,9 @@ func (s *Socket) follow(ctx context.Context, w http.ResponseWriter, source strin
 		}
 		if now := face(st); !bytes.Equal(now, last) {
 			last = now
+			if st, err = envNamed(s, p, st); err != nil {
+				return failLine(out, w, err)
+			}
 			if out.put(SyncLine{Status: &st}) != nil || out.send() != nil {
 				return nil
 			}

@@ -336,6 +336,7 @@ func (d *Daemon) openDoors() error {
 		return err
 	}
 	socket.Count(d.countRequest)
+	socket.NameEnv(d.cfg.Env.Dir)
 	l, err := api.ListenSocket(d.cfg.Listen.Socket)
 	if err != nil {
 		return err

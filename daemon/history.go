@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -37,8 +38,25 @@ func (d *Daemon) commits(ctx context.Context, q api.HistoryQuery) ([]api.CommitN
 	commits = commits[:min(len(commits), q.Limit)]
 	for i := range commits {
 		commits[i].Subject = d.subject(ctx, &commits[i])
+		commits[i].Signer = cmp.Or(commits[i].Signer, signerOf(inForce, &st, &commits[i]))
 	}
 	return commits, nil
+}
+
+// signerOf is who signed a commit that is trusted or in force, where the journal does not say
+// it: that begins anew with a lost state, and the anchor does not. "" where nobody knows.
+func signerOf(inForce map[string]ring.InForce, st *ring.Status, c *api.CommitNow) string {
+	for i := range st.Sources {
+		if src := &st.Sources[i]; src.Name == c.Source && cmp.Or(src.Commit, src.Trusted) == c.Commit {
+			return src.Signer
+		}
+	}
+	for name := range inForce {
+		if of := inForce[name]; of.App.Source == c.Source && of.App.Commit == c.Commit {
+			return of.Signer
+		}
+	}
+	return ""
 }
 
 // subject is the first line of a commit's message; "" where the mirror does not have it.

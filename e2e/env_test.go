@@ -227,7 +227,7 @@ func TestABadValueOfTheHostIsNamedAsTheCause(t *testing.T) {
 		r := st.service(app, "web").Rollout
 		return r != nil && r.Phase == "Restored"
 	})
-	cause := "nothing of it changed but the host's DELAY in <env.dir>/" + app + "/.env, seen 20"
+	cause := "nothing of it changed but the host's DELAY in " + filepath.Join(h.dir, "env", app, ".env") + ", seen 20"
 	require.Contains(t, st.service(app, "web").Rollout.Reason, cause)
 	_, out := h.run("status")
 	require.Contains(t, out, cause)

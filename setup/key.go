@@ -64,9 +64,19 @@ func (in *Setup) signingKey(ctx context.Context) (signingKey, error) {
 		}
 		return in.keyOf(ctx, file, fingerprint.MatchString(file))
 	}
+	if in.asks() {
+		ok, err := in.person.Confirm("nothing signs your commits yet: Git is set to no key, and ~/.ssh has none. Make one now, of OpenSSH, in ~/.ssh/gitring_ed25519?")
+		if err != nil {
+			return signingKey{}, err
+		}
+		if ok {
+			in.options.Generate = "ed25519"
+			return in.generated(ctx)
+		}
+	}
 	return signingKey{}, &exit.Failure{
 		Code: exit.NotFound, Says: "no signing key: Git is set to none, and ~/.ssh has none",
-		Hint: "--generate-key makes one (--generate-key=ed25519-sk on a security key, which asks for a touch at each commit), --key names one",
+		Hint: in.again("gitring init --generate-key") + " makes one (--generate-key=ed25519-sk on a security key, which asks for a touch at each commit), --key names one",
 	}
 }
 

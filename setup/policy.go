@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
@@ -55,6 +57,10 @@ func (in *Setup) policy(c *ring.Commit, settings manifest.Settings) (admission.J
 		}
 		return j, nil
 	}
+	if in.there != nil && in.there.Policy.Kind == yaml.MappingNode && len(in.there.Policy.Content) > 2 {
+		in.Notice("policy: in %s has rules of its own, and stays as it is: move them to a file, and grants can be added to it", in.Result.Config)
+		return j, nil
+	}
 	grants, asked := in.options.Grants, in.options.Folders
 	if !in.asks() && grants == "" && asked == "" {
 		return j, nil
@@ -82,15 +88,31 @@ func (in *Setup) policy(c *ring.Commit, settings manifest.Settings) (admission.J
 	}
 	j.Rules.Grants = append(slices.Clone(j.Rules.Grants), s.AsGrants()...)
 	in.Result.Folders, in.Result.Grants = roots, s.Grants()
-	file := filepath.Join(filepath.Dir(in.Result.Config), PolicyName)
-	body, err := os.ReadFile(file)
-	if in.there != nil && in.policyThere() == file && err == nil { // what it grants already is not asked for anew
+	body, err := os.ReadFile(in.policyPath())
+	if in.there != nil && in.policyThere() == in.policyPath() && err == nil { // what it grants already is not asked for anew
 		merged, _, err := s.Merge(body, roots, admission.AskedAtInit)
 		in.policyBody = string(merged)
 		return j, err
 	}
 	in.policyBody = "# Written by gitring init; docs/reference/policy.md has every key.\nversion: 1\nprofile: compose\n" + s.Yaml(roots, admission.AskedAtInit)
 	return j, nil
+}
+
+// policyName is how the configuration calls the file with the policy: as it does already, else
+// by the name that init gives one.
+func (in *Setup) policyName() string {
+	if in.there != nil && in.there.Policy.Value != "" {
+		return in.there.Policy.Value
+	}
+	return PolicyName
+}
+
+// policyPath is that file.
+func (in *Setup) policyPath() string {
+	if file := in.policyName(); filepath.IsAbs(file) {
+		return filepath.Clean(file)
+	}
+	return filepath.Join(filepath.Dir(in.Result.Config), in.policyName())
 }
 
 // policyThere is the file with the policy of the configuration that is here, where it names one.

@@ -42,21 +42,28 @@ func names(files []newFile) []string {
 // files are those that have to be written. What is there and says the same stays
 // as it is; what says something else is only overwritten by --force.
 func (in *Setup) files() ([]newFile, error) {
-	dir := filepath.Dir(in.Result.Config)
 	var out []newFile
-	signers := newFile{filepath.Join(dir, in.signersName()), in.signersFile()}
+	signers := newFile{in.signersPath(), in.signersFile()}
 	if need, err := in.needed(signers, in.listed); err != nil {
 		return nil, err
 	} else if need {
+		here, err := readThere(signers.path)
+		if err != nil {
+			return nil, err
+		}
+		signers.body = added(here, signers.body)
 		out = append(out, signers)
 	}
 	config := newFile{in.Result.Config, in.config()}
 	need, err := in.needed(config, func([]byte) bool { return in.says() })
+	if err == nil && need {
+		config.body, err = in.withAnswers(config)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if in.policyBody != "" {
-		rules := newFile{filepath.Join(dir, PolicyName), in.policyBody}
+		rules := newFile{in.policyPath(), in.policyBody}
 		other, err := in.needed(rules, func([]byte) bool { return false })
 		if err != nil {
 			return nil, err
@@ -72,6 +79,37 @@ func (in *Setup) files() ([]newFile, error) {
 		out = append(out, newFile{in.searchPath, in.Result.Search})
 	}
 	return out, nil
+}
+
+// withAnswers is the configuration to write: that of this run, or the one that is here with its
+// answers. One that cannot be read, or that an earlier run wrote for an unsigned history, is
+// written anew.
+func (in *Setup) withAnswers(f newFile) (string, error) {
+	here, err := readThere(f.path)
+	if err != nil || in.there == nil || string(here) == in.unintroduced() {
+		return f.body, err
+	}
+	if file := in.there.Rules.File; file != "" && in.otherProfile() {
+		return "", &exit.Failure{
+			Code: exit.Conflict, Says: fmt.Sprintf("%s says profile: %s, and not %s", file, in.there.Rules.Profile, in.Result.Profile),
+			Hint: "write profile: " + in.Result.Profile + " there, which keeps its other rules",
+		}
+	}
+	return merged(here, f.body)
+}
+
+// otherProfile reports whether the configuration here has another profile than was chosen.
+func (in *Setup) otherProfile() bool {
+	return in.there != nil && string(in.there.Rules.Profile) != in.Result.Profile
+}
+
+// readThere is what a file holds; nothing where there is none.
+func readThere(file string) ([]byte, error) {
+	b, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read what is there: %w", err)
+	}
+	return b, nil
 }
 
 // keepOld keeps what a new file overwrites under another name, and gives the command that
@@ -114,7 +152,7 @@ func (in *Setup) needed(f newFile, same func([]byte) bool) (bool, error) {
 	}
 	return false, &exit.Failure{
 		Code: exit.Conflict, Says: f.path + " is there and says something else",
-		Hint: "--force overwrites it, --out names another folder" + wording.When(f.path == in.Result.Config, "; or write into it what differs: "+in.differs()),
+		Hint: "--force changes there what differs and keeps the rest, --out names another folder" + wording.When(f.path == in.Result.Config, "; or write into it what differs: "+in.differs()),
 	}
 }
 
@@ -147,7 +185,7 @@ func (in *Setup) differs() string {
 	o, s := &in.Result, in.before
 	rules := in.there.Policy.Value
 	if in.policyBody != "" {
-		rules = PolicyName
+		rules = in.policyName()
 	}
 	for _, x := range []struct{ key, is, wanted string }{
 		{"host", in.there.Host, o.Host},
@@ -185,16 +223,16 @@ func (in *Setup) config() string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Written by gitring init; docs/reference/configuration.md has every key.")
 	line("host: %s", scalar(o.Host))
-	if e := in.engineURL(); e != config.DefaultEngineURL {
+	if e := in.engineURL(); e != config.DefaultEngineURL || in.there != nil && in.there.Engine.URL != e {
 		line("engine: {url: %s}", scalar(e))
 	}
 	switch {
 	case in.policyBody != "":
-		line("policy: %s", PolicyName)
-	case o.Profile != string(policy.Compose):
+		line("policy: %s", scalar(in.policyName()))
+	case o.Profile != string(policy.Compose), in.otherProfile():
 		line("policy: {profile: %s}", o.Profile)
 	}
-	if o.Publish != ring.PublishDirect {
+	if o.Publish != ring.PublishDirect || in.there != nil && in.there.Traffic.Publish != o.Publish {
 		line("traffic: {publish: %s}", o.Publish)
 	}
 	if o.Env != "" {

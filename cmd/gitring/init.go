@@ -65,7 +65,7 @@ func initCmd(g *globals) *cobra.Command {
 	flags.StringVar(&f.Grants, "grants", "", "what the apps ask for beside: all, most (but for apps that need root) or none")
 	flags.BoolVar(&f.SearchFile, "search-file", false, "write a gitring.yaml in the clone, where apps lie deeper than is searched or are set aside")
 	flags.BoolVar(&f.EnvFiles, "env-files", false, "copy the env files that lie beside the apps, and that Git does not hold, to the host's env folder")
-	flags.BoolVar(&f.Force, "force", false, "overwrite files that differ")
+	flags.BoolVar(&f.Force, "force", false, "change files that differ; what init does not ask about stays")
 	flags.BoolVarP(&f.Yes, "yes", "y", false, "take the proposals")
 	flags.BoolVar(&f.hook, "hook", false, "write a pre-push hook, and nothing else")
 	flags.StringVar(&f.allowedSigners, "allowed-signers", "", "of --hook: an OpenSSH allowed_signers file")
