@@ -27,13 +27,14 @@ type fault struct {
 	says, hint string
 	variable   string    // that is not set
 	answers    [2]string // files of the host's env folder that could say it
+	beside     string    // the app that has a name on the engine, which this one would take
 }
 
 func (f *fault) refusal(sha ring.SHA, app string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: f.code, Commit: sha, App: app,
 		File: f.file, Line: f.line, Says: f.says, Hint: f.hint,
-		Variable: f.variable, Answers: f.answers,
+		Variable: f.variable, Answers: f.answers, Beside: f.beside,
 	}
 }
 

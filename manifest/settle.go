@@ -131,7 +131,9 @@ func oneOwner(outcomes []outcome, held map[string]string, denies deniesFunc) {
 				if held[n.name] == name {
 					why = "has it"
 				}
-				found.put(n.clash(*o, first.bothCalled(name, n, o.name)+", and app "+name+" "+why))
+				f := n.clash(*o, first.bothCalled(name, n, o.name)+", and app "+name+" "+why)
+				f.beside = name
+				found.put(f)
 			}
 		}
 		o.faults.list = append(o.faults.list, found.list...)

@@ -133,6 +133,9 @@ type Refusal struct {
 	// Owner is the app of this host that has what is refused for as long as it is here
 	// itself; "" where nobody has, or where that stays when the app goes.
 	Owner string `json:"-"`
+	// Beside is the app of the same commit that has a name on the engine which this one would
+	// take, too: one host runs one of them. "" where it is about nothing of the kind.
+	Beside string `json:"-"`
 	// Folders are those of the host that it is about, one a line: it is asked again once one
 	// of them changes.
 	Folders string `json:"-"`

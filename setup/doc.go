@@ -7,6 +7,8 @@
 //	key     the key that a person signs with, found or made
 //	find    the apps of the clone, and what of them runs already
 //	search  a gitring.yaml that would find what is meant
+//	alternatives  apps of which one host runs one
+//	merge   a configuration that is here, with the answers in it
 //	env     values that Git does not hold
 //	policy  the smallest policy with which the apps pass
 //	write   the files, and the commit that trust begins with

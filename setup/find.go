@@ -145,6 +145,9 @@ func (in *Setup) look(ctx context.Context) error {
 	if settings, err = in.values(c, settings); err != nil {
 		return err
 	}
+	if err := in.alternatives(ctx, c, &settings); err != nil {
+		return err
+	}
 	judge, err := in.policy(c, settings)
 	if err != nil {
 		return err

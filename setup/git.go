@@ -108,13 +108,13 @@ func (in *Setup) ListNext(ctx context.Context) {
 		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", admission.CountRefused(o.Plan.Refusals), pasteable(in.Dir), pasteable(o.Config))
 	}
 	if len(o.Withheld) > 0 {
-		file := filepath.Join(filepath.Dir(o.Config), PolicyName)
+		file := in.policyPath()
 		add("what was not granted to an app, if you want it: gitring policy suggest --config %s --app %s shows it, and --write %s --reason '…' with it grants it%s",
 			pasteable(o.Config), o.Withheld[0].Apps[0], pasteable(file), in.counts(file))
 	}
 	in.nextOfValues(add)
 	if len(o.Withheld) == 0 && in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
-		file := filepath.Join(filepath.Dir(o.Config), PolicyName)
+		file := in.policyPath()
 		if in.ungrantable {
 			add("what the apps ask of the host: nothing can be granted before their mistakes are mended; then %s", in.again("gitring init --force --grants=most"))
 		} else if _, err := os.Stat(file); in.there != nil && err == nil || in.onlyRoot { // a person chooses what it grants

@@ -115,6 +115,9 @@ func (in *Setup) policyPath() string {
 	return filepath.Join(filepath.Dir(in.Result.Config), in.policyName())
 }
 
+// PolicyFile is how that file is called.
+func (in *Setup) PolicyFile() string { return filepath.Base(in.policyPath()) }
+
 // policyThere is the file with the policy of the configuration that is here, where it names one.
 func (in *Setup) policyThere() string {
 	file := in.there.Policy.Value

@@ -45,6 +45,7 @@ type Result struct {
 	Withheld     []Withheld    `json:"withheld,omitempty"`    // of what apps ask for, where most was granted
 	Search       string        `json:"search_file,omitempty"` // a gitring.yaml that would find more apps, or leave some out
 	NotRead      []string      `json:"not_read,omitempty"`
+	LeftOut      []LeftOut     `json:"left_out,omitempty"`  // apps that one host cannot run beside those that are kept
 	Env          string        `json:"env,omitempty"`       // the folder for values that Git does not hold
 	EnvFiles     []string      `json:"env_files,omitempty"` // of the clone: the apps read them, and nobody copied them
 	Signer       string        `json:"signer"`
@@ -81,6 +82,7 @@ type Setup struct {
 	searchWhy   string // what the proposed one does
 	searchHere  bool   // it is in the work tree, and not in the commit
 	writeSearch bool
+	runs        map[string]bool // apps that Compose runs here; nil where nobody looked
 }
 
 // Person is how questions reach a person.

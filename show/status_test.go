@@ -465,3 +465,49 @@ func TestWhatIsDownStandsFirst(t *testing.T) {
 	shown := Fitting(st, 40, func(x *Shown) string { return says(View{Shown: x}) })
 	require.Contains(t, shown, "wiki/wiki")
 }
+
+// inspect has the reason of a rollout in three places: it is read once.
+func TestInspectSaysASentenceOnce(t *testing.T) {
+	const why = "slot 1 exited with code 7"
+	e := &ring.Explained{
+		App: "shop", Service: "web", Phase: ring.PhaseDegraded, Says: "1/2 ready",
+		Rollout:    &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: "1:a1b2c3d4", Reason: why},
+		Conditions: []ring.Condition{{Type: ring.ConditionQuarantined, Status: ring.ConditionTrue, Reason: why}, {Type: ring.ConditionAvailable, Status: ring.ConditionFalse, Reason: "1/2 ready"}},
+		Crash:      &ring.Crash{Slot: 1, Reason: why},
+	}
+	s := screen.New(false, 0)
+	Explained(s, e, time.Time{})
+	require.Equal(t, 1, strings.Count(s.String(), why), s.String())
+	require.Equal(t, 1, strings.Count(s.String(), "1/2 ready"), s.String())
+	require.Contains(t, s.String(), "condition: Quarantined")
+
+	e.Conditions[0].Reason = "another sentence"
+	s = screen.New(false, 0)
+	Explained(s, e, time.Time{})
+	require.Contains(t, s.String(), "another sentence")
+}
+
+// What an app that is staged waits for is told by itself, and not where another line has it.
+func TestAnAppThatIsStagedIsToldOnce(t *testing.T) {
+	const why = "pulling web:1 (2MB of 8MB)"
+	said := func(change func(*ring.SourceStatus, *ring.AppStatus)) string {
+		a := ring.AppStatus{Name: "web", Reason: why}
+		src := ring.SourceStatus{Name: "prod", Sync: ring.SyncStaging, Next: &ring.Next{Reason: "app db: pulling db:1"}}
+		change(&src, &a)
+		s := screen.New(false, 0)
+		appProgress(s, src, a)
+		return s.String()
+	}
+	require.Equal(t, "  web  "+why+"\n", said(func(*ring.SourceStatus, *ring.AppStatus) {}))
+	for name, change := range map[string]func(*ring.SourceStatus, *ring.AppStatus){
+		"the line of the source has it": func(src *ring.SourceStatus, _ *ring.AppStatus) { src.Next.Reason = "app web: " + why },
+		"the row of its service has it": func(_ *ring.SourceStatus, a *ring.AppStatus) {
+			a.Services = []ring.ServiceStatus{{Name: "web", Reason: why}}
+		},
+		"it is refused, and that is told": func(_ *ring.SourceStatus, a *ring.AppStatus) { a.Refusal = &ring.Refusal{Says: "no"} },
+		"nothing is staged any more":      func(src *ring.SourceStatus, _ *ring.AppStatus) { src.Sync = ring.SyncApplying },
+		"there is nothing to say of it":   func(_ *ring.SourceStatus, a *ring.AppStatus) { a.Reason = "" },
+	} {
+		require.Empty(t, said(change), name)
+	}
+}

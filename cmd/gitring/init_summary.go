@@ -185,13 +185,16 @@ func (g *globals) showFound(in *setup.Setup) error {
 		row("folders", screen.Text(strings.Join(o.Folders, ", ")))
 	}
 	if o.Grants > 0 {
-		row("grants", screen.Text(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, setup.PolicyName)))
+		row("grants", screen.Text(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, in.PolicyFile())))
 	}
 	for _, w := range o.Withheld {
 		row("no grants", screen.Text(fmt.Sprintf("to %s, for %s (%s), which %s", strings.Join(w.Apps, ", "), w.Asks, w.At, w.Risk)))
 		s.Line(12, " ", screen.Painted("hint:", screen.Dim), screen.Text(w.Hint)) // below the words, which start there
 	}
 	row("apps", screen.Text(cmp.Or(strings.Join(o.Apps, ", "), "none")))
+	for _, l := range o.LeftOut {
+		row("left out", screen.Text(fmt.Sprintf("%s: %s is kept, and one host runs one of them: %s", l.App, l.Kept, l.Because)))
+	}
 	for _, says := range o.NotRead {
 		row("not read", screen.Text(says))
 	}
