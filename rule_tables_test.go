@@ -19,7 +19,7 @@ var ruleTables = []struct {
 	gaps []string
 }{
 	{"docs/testing/lessons-table.md", map[string]int{"U": 28, "L": 60, "A": 18, "N": 15}, nil},
-	{"docs/testing/evening-table.md", map[string]int{"E": 89}, nil},
+	{"docs/testing/evening-table.md", map[string]int{"E": 95}, nil},
 	{"docs/testing/rollout-table.md", map[string]int{"S": 7, "K": 9, "R": 27, "X": 12, "D": 13, "P": 10, "C": 12, "J": 14, "I": 20, "F": 13}, nil},
 	{"docs/testing/traffic-table.md", map[string]int{"T": 32, "F": 12, "S": 6, "W": 6, "N": 14, "Q": 5}, spans("I", 16, 16, 20, 26)},
 	{"docs/testing/secrets-table.md", map[string]int{"S": 20, "N": 9}, nil},

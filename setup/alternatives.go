@@ -79,11 +79,10 @@ func (in *Setup) chosen(ctx context.Context, c *ring.Commit, settings manifest.S
 	if in.runsHere(ctx, c, settings, second) && !in.runsHere(ctx, c, settings, first) {
 		proposal = second
 	}
-	because, _, _ := strings.Cut(refused.Says, ", and app ")
 	kept := proposal
 	for tries := 0; in.asks(); tries++ {
 		var err error
-		question := fmt.Sprintf("%s. One host runs one of them: which is kept, %s or %s? (%s decides later)", because, first, second, keepBoth)
+		question := fmt.Sprintf("%s. One host runs one of them: which is kept, %s or %s? (%s decides later)", refused.Says, first, second, keepBoth)
 		if kept, err = in.person.Ask(question, proposal); err != nil {
 			return nil, err
 		}
@@ -98,9 +97,9 @@ func (in *Setup) chosen(ctx context.Context, c *ring.Commit, settings manifest.S
 	}
 	switch kept {
 	case first:
-		return &LeftOut{App: second, Kept: first, Because: because}, nil
+		return &LeftOut{App: second, Kept: first, Because: refused.Says}, nil
 	case second:
-		return &LeftOut{App: first, Kept: second, Because: because}, nil
+		return &LeftOut{App: first, Kept: second, Because: refused.Says}, nil
 	}
 	return nil, nil
 }
