@@ -29,10 +29,14 @@ func (s *swarmHost) runsOf(job string) (names []string) {
 	return names
 }
 
-// begunOf is how many tasks of the runs of a job began. One that waits in the place of one that failed did not.
-func (s *swarmHost) begunOf(job string) (n int) {
+// begunOf is how many tasks began of the runs of a job that are of a version; "" is any. One that waits in the
+// place of one that failed is ready.
+func (s *swarmHost) begunOf(job, version string) (n int) {
 	for _, name := range s.runsOf(job) {
-		for _, t := range s.tasks(name) { // one that waits in the place of one that failed is ready
+		if !strings.Contains(s.service(name).env(), "VERSION="+version) {
+			continue
+		}
+		for _, t := range s.tasks(name) {
 			switch t.Status.State {
 			case "new", "pending", "assigned", "accepted", "preparing", "ready":
 			default:
@@ -41,6 +45,19 @@ func (s *swarmHost) begunOf(job string) (n int) {
 		}
 	}
 	return n
+}
+
+// migrates waits until the migration of a version runs, and says on which node.
+func (s *swarmHost) migrates(version string) (node string) {
+	s.t.Helper()
+	s.await("the migration of "+version+" runs", func(st status) bool {
+		in := st.service("shop", "migrate").Instances
+		if len(in) == 1 {
+			node = in[0].Node
+		}
+		return node != "" && s.begunOf("migrate", version) == 1
+	})
+	return node
 }
 
 // approved pushes a commit that removes most of the app, and says that it may.
@@ -62,7 +79,8 @@ func TestJobsOnASwarm(t *testing.T) {
 	s := newSwarmHost(t)
 	s.docker(0, "swarm", "update", "--task-history-limit", "0")
 	t.Cleanup(func() { s.docker(0, "swarm", "update", "--task-history-limit", "5") })
-	job, runs, begun := s.jobOf, s.runsOf, s.begunOf
+	job, runs := s.jobOf, s.runsOf
+	begun := func(of string) int { return s.begunOf(of, "") }
 	app := func(web string, migrate obj) files {
 		return s.stack(obj{
 			"web":     s.quick(web, replicas(2), migrated()),
@@ -144,9 +162,7 @@ func TestLeadersOfASwarmDieWhileAJobRuns(t *testing.T) {
 		}
 		version := strconv.Itoa(i + 1)
 		sha := s.repo.pushed("Update "+version, app(version, "node-"+strconv.Itoa(on+1), takes))
-		s.until("the migration runs", func() bool {
-			return s.begunOf("migrate") == 1 && s.status().service("shop", "migrate").Reason == "is running"
-		})
+		s.migrates(version)
 		nodes[at].die()
 		s.until("another one leads", func() bool { now := s.leader(); return now >= 0 && now != at })
 		time.Sleep(time.Duration(rand.IntN(3000)) * time.Millisecond)
@@ -158,7 +174,7 @@ func TestLeadersOfASwarmDieWhileAJobRuns(t *testing.T) {
 			word = "failure"
 		}
 		require.Equal(t, []string{word}, closings(s.states(sha)))
-		require.Equal(t, 1, s.begunOf("migrate"), "a run began twice")
+		require.Equal(t, 1, s.begunOf("migrate", version), "a run began twice")
 		require.Equal(t, !own, strings.Contains(s.service("shop_web").env(), "VERSION="+version+`"`))
 		s.until("the app is whole", func() bool { return len(s.running("shop_web")) == 3 })
 		t.Logf("kill %d: node-%d led, the run was on node-%d: %s", i+1, at+1, on+1, word)
@@ -190,7 +206,7 @@ func TestCronJobsOverlapOnASwarm(t *testing.T) {
 		for _, of := range []string{"one", "both"} {
 			most[of] = max(most[of], running(of))
 		}
-		return most["both"] == 2 && strings.Contains(told("newest"), "replaced by") && strings.Contains(told("one"), "skipped")
+		return most["both"] == 2 && strings.Contains(told("newest"), "a stop for the run") && strings.Contains(told("one"), "skipped")
 	})
 	require.Equal(t, 1, most["one"])
 	for _, of := range []string{"one", "both", "newest"} {
@@ -211,8 +227,7 @@ func TestARunOnADrainedNodeOfASwarmIsNoSuccess(t *testing.T) {
 	s := newSwarmHost(t)
 	s.start()
 	sha := s.repo.pushed("The first", s.stack(obj{"web": s.quick("1", migrated()), "migrate": s.jobOf("1", env("TAKES", "20000", "CODE", "3"))}))
-	s.until("the migration runs", func() bool { return s.status().service("shop", "migrate").Reason == "is running" })
-	on := s.status().service("shop", "migrate").Instances[0].Node
+	on := s.migrates("1")
 	s.docker(0, "node", "update", "--availability", "drain", on)
 	t.Cleanup(func() { s.docker(0, "node", "update", "--availability", "active", on) })
 	s.closedAs(sha, "failure")

@@ -292,10 +292,20 @@ func (s *swarmRun) fault() {
 	}
 }
 
-// letGoOne has somebody remove a run.
+// letGoOne has somebody remove a run. One that only who acts has seen would be begun again by the next one.
 func (s *swarmRun) letGoOne() {
 	for _, id := range s.engine.each() {
-		if b := s.boxes[id]; b.Run != nil && s.swarm.quorum {
+		b := s.boxes[id]
+		if b.Run == nil || !s.swarm.quorum {
+			continue
+		}
+		known := s.beside == nil
+		if !known {
+			for _, run := range s.beside.Jobs {
+				known = known || run.Instance == id
+			}
+		}
+		if known {
 			s.letGo(b)
 			return
 		}
