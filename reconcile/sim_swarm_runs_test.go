@@ -292,20 +292,18 @@ func (s *swarmRun) fault() {
 	}
 }
 
-// letGoOne has somebody remove a run. One that only who acts has seen would be begun again by the next one.
+// letGoOne has somebody remove a run. One that a manager never saw is begun again once that one acts.
 func (s *swarmRun) letGoOne() {
-	for _, id := range s.engine.each() {
-		b := s.boxes[id]
-		if b.Run == nil || !s.swarm.quorum {
-			continue
-		}
-		known := s.beside == nil
-		if !known {
-			for _, run := range s.beside.Jobs {
-				known = known || run.Instance == id
+	knows := func(f *ring.Facts, id string) bool {
+		for _, run := range f.Jobs {
+			if run.Instance == id {
+				return true
 			}
 		}
-		if known {
+		return false
+	}
+	for _, id := range s.engine.each() {
+		if b := s.boxes[id]; b.Run != nil && s.swarm.quorum && knows(&s.disk, id) && (s.beside == nil || knows(s.beside, id)) {
 			s.letGo(b)
 			return
 		}

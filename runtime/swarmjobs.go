@@ -359,6 +359,9 @@ func seenRun(s *swarm.Service, tasks []swarm.Task, nodes map[string]string) ring
 		in.State, in.Node, in.Started = ring.StateRunning, nodes[live.NodeID], live.Status.Timestamp
 	case stopped && (over == nil || over.DesiredState == swarm.TaskStateRemove): // its task is about to be gone
 		in.State, in.Finished, in.ExitCode, in.Says = ring.StateExited, s.UpdatedAt, exitStopped, "stopped"
+	case over != nil && waits != nil && waits.DesiredState == swarm.TaskStateComplete: // begun again, without its delay: its node is drained
+		in.Restarts++
+		in.State, in.Node, in.Says = ring.StateRestarting, nodes[waits.NodeID], cmp.Or(waits.Status.Err, waits.Status.Message)
 	case over != nil:
 		in.State, in.Node, in.Started, in.Finished = ring.StateExited, nodes[over.NodeID], over.CreatedAt, over.Status.Timestamp
 		in.ExitCode, in.Says = endOfTask(over)
