@@ -173,9 +173,15 @@ func runStops(t *testing.T, r *swarmRig) {
 	start := r.on(a, ring.DoStart, r.runSeen(t))
 	r.must(t, start)
 	in := r.awaitRun(t, func(in ring.Instance) bool { return in.State == ring.StateRunning })
-	r.pass(time.Second)
 	var log bytes.Buffer
-	require.NoError(t, r.Logs(t.Context(), in.ID, LogOptions{Tail: -1}, &log))
+	for range 100 { // a busy node takes its time
+		r.pass(200 * time.Millisecond)
+		log.Reset()
+		require.NoError(t, r.Logs(t.Context(), in.ID, LogOptions{Tail: -1}, &log))
+		if strings.Contains(log.String(), "line 299\n") {
+			break
+		}
+	}
 	require.Contains(t, log.String(), "line 299\n")
 	require.Contains(t, strings.Join(r.must(t, r.on(a, ring.DoLog, in)).Log, "\n"), "line 299")
 
