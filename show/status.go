@@ -643,7 +643,7 @@ func showOverrides(s *screen.Screen, overrides []ring.Override) {
 		}
 		rows = append(rows, []screen.Word{screen.Painted(kind, screen.Yellow), screen.Text(o.Target), screen.Text(o.Actor), screen.Text(cmp.Or(screen.Stamp(o.Until), "-")), screen.Text(o.Reason)})
 	}
-	s.Table(0, []string{"OVERRIDE", "TARGET", "BY", "UNTIL", "REASON"}, rows)
+	s.Table(0, []string{"OVERRIDE", "TARGET", "BY", "UNTIL (UTC)", "REASON"}, rows)
 }
 
 // shortID is the first 12 of a container's ID, or all that there is.
