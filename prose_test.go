@@ -23,7 +23,7 @@ const (
 var plainPages = []string{
 	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/how-to/*.md", "docs/tutorial/*.md", "docs/testing/*.md", "docs/design/*.md",
 	"docs/contributing/*.md", "docs/reference/*.md", "docs/explanation/*.md",
-	"deploy-examples/*.md", "SECURITY.md",
+	"docs/security/*.md", "docs/decisions/*.md", "deploy-examples/*.md", "SECURITY.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
