@@ -75,7 +75,7 @@ func (r *pathMount) decide() (ring.Mount, bool) {
 		if !r.create {
 			made = "which must be there: create_host_path is false"
 		}
-		r.note("%s: %s is the app's data: %s below the data root, %s", r.service, r.source, r.path, made)
+		r.note("%s: %s %s, %s", r.service, r.source, ring.FolderNote(r.path), made)
 		m := r.data()
 		m.MustExist = !r.create
 		return m, true

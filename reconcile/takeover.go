@@ -3,6 +3,7 @@ package reconcile
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -219,8 +220,22 @@ func takeOver(app *ring.App, t ring.Taken) bool {
 	}
 	if used {
 		app.Taken = append(slices.Clone(app.Taken), t)
+		app.Notes = notesOfTaken(app.Notes, t)
 	}
 	return used
+}
+
+// notesOfTaken are the notes of an app that has something from another one: whoever backs a folder
+// up by its note has to read where it lies.
+func notesOfTaken(notes []string, t ring.Taken) []string {
+	if t.Folder == "" {
+		return notes
+	}
+	out := slices.Clone(notes)
+	for i := range out {
+		out[i] = strings.Replace(out[i], ring.FolderNote(t.Folder)+",", ring.FolderNote(path.Clean(t.As))+", taken over from app "+t.From+",", 1)
+	}
+	return out
 }
 
 // refuseMisspelt refuses an app whose Compose file takes something over from an app that never was

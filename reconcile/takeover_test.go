@@ -433,3 +433,27 @@ func TestAnotherKeyAndAnotherImageAtOnceBeginNothingEmpty(t *testing.T) {
 	refused, _ := hostWith(withData("shop", "db", "pgdata", "postgres:16")).judged(nil, next)
 	require.Contains(t, refused["shop"].Says, "VOLUME shop_data WOULD BEGIN EMPTY")
 }
+
+// Whoever backs data up by what a plan says of it finds it there, in this commit and the next ones.
+func TestTheNoteOfAFolderThatIsTakenOverSaysWhereItLies(t *testing.T) {
+	d := hostWith(inFolder("worker", "worker", "worker/data", "app:1"))
+	next := inFolder("worker", "apps/worker", "apps/worker/data", "app:1")
+	next.Notes = []string{"web: ./data " + ring.FolderNote("apps/worker/data") + ", created on first use", "web: ./database " + ring.FolderNote("apps/worker/database") + ", created"}
+	says := func(plan *ring.Plan) {
+		t.Helper()
+		require.Equal(t, []string{
+			"web: ./data is the app's data: worker/data below the data root, taken over from app worker, created on first use",
+			"web: ./database is the app's data: apps/worker/database below the data root, created",
+		}, plan.Apps[0].Notes)
+		require.Equal(t, "worker/data", plan.Apps[0].Services[0].Spec.Mounts[0].Source)
+	}
+	refused, plan := d.judged([]ring.DataAnswer{{App: "worker", From: "worker"}}, next)
+	require.Empty(t, refused)
+	says(plan)
+	n := d.Names["worker"]
+	n.Taken = plan.Apps[0].Taken
+	d.Names["worker"] = n
+	_, plan = d.judged(nil, next)
+	says(plan)
+	require.Contains(t, next.Notes[0], "apps/worker/data", "the reading stays as it is")
+}

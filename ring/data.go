@@ -53,6 +53,9 @@ type Taken struct {
 	From string `json:"from"` // the app for which it was made
 }
 
+// FolderNote is how a note says where a data folder lies, by a path below the data root.
+func FolderNote(path string) string { return "is the app's data: " + path + " below the data root" }
+
 // stillTaken are those of what an app took over that it does not have otherwise by now, as
 // after an answer that it begins empty.
 func stillTaken(a *App, taken []Taken) (out []Taken) {
