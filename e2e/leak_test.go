@@ -108,7 +108,7 @@ func (h *host) toldEverybody(t *testing.T) *heard {
 // answers are those of each GET of the socket's API, about everything and about an app.
 func (h *host) answers(app string) map[string][]byte {
 	h.t.Helper()
-	spec, err := os.ReadFile("../api/openapi.json")
+	spec, err := os.ReadFile("../docs/reference/openapi.json")
 	require.NoError(h.t, err)
 	var of struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name string } }
