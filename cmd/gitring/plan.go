@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
@@ -134,9 +135,14 @@ func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, erro
 		return nil, err
 	}
 	defer tree.Close()
-	changes, err := g.daemon().Plan(ctx, api.PlanRequest{Source: p.source, Tree: tree})
+	socket := g.socketFor(ctx, p.what)
+	client := g.daemon()
+	if g.hostGiven() == "" {
+		client = api.NewClient(socket)
+	}
+	changes, err := client.Plan(ctx, api.PlanRequest{Source: p.source, Tree: tree})
 	if g.nobodyThere(err) {
-		g.notice("no daemon answers on %s: planned as for a host on which nothing runs yet", g.socketPath())
+		g.notice("no daemon answers on %s: planned as for a host on which nothing runs yet", socket)
 		return g.planAlone(ctx, p.what, p.source, "")
 	}
 	if errors.Is(err, api.ErrFolderTooLarge) {
@@ -144,6 +150,16 @@ func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, erro
 		return g.planAlone(ctx, p.what, p.source, "")
 	}
 	return answered(changes, err)
+}
+
+// socketFor is the socket of the daemon that a clone's own setting leads to, where no other is said.
+func (g *globals) socketFor(ctx context.Context, dir string) string {
+	if g.socket == "" && os.Getenv("GITRING_SOCKET") == "" && configFromEnv() == "" {
+		if s := config.SocketOf(g.configOfClone(ctx, dir)); s != "" {
+			return s
+		}
+	}
+	return g.socketPath()
 }
 
 func answered(c ring.Changes, err error) (*ring.Changes, error) {

@@ -143,15 +143,22 @@ type held struct {
 // given and dir is the clone's top folder. Settings of the user or of the machine do not
 // count: they would judge every folder.
 func (g *globals) useConfigOfClone(ctx context.Context, dir string) {
+	if said := g.configOfClone(ctx, dir); said != "" {
+		g.config = said
+		g.notice("judged by %s, which the setting %s of this clone names", said, checkout.ConfigSetting)
+	}
+}
+
+// configOfClone is that configuration; "" where there is none, or one is given.
+func (g *globals) configOfClone(ctx context.Context, dir string) string {
 	if _, err := os.Stat(filepath.Join(dir, ".git")); g.config != "" || err != nil {
-		return
+		return ""
 	}
 	said, err := checkout.At(dir, g.person()).Git(ctx, "config", "--local", "--get", checkout.ConfigSetting)
-	if err != nil || said == "" {
-		return
+	if err != nil {
+		return ""
 	}
-	g.config = said
-	g.notice("judged by %s, which the setting %s of this clone names", said, checkout.ConfigSetting)
+	return said
 }
 
 func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
