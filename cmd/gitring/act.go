@@ -78,10 +78,10 @@ func (g *globals) acted(ctx context.Context, r api.ActRequest) error {
 }
 
 // oneService is app/service as given; an app alone is not enough.
-func oneService(cmd *cobra.Command, given string) (app, service string, err error) {
+func (g *globals) oneService(cmd *cobra.Command, given string) (app, service string, err error) {
 	app, service, err = target(given)
 	if err == nil && service == "" {
-		err = usage(cmd, fmt.Sprintf("%q names no service: app/service", given))
+		err = g.namesNoService(cmd.Context(), given, usage(cmd, fmt.Sprintf("%q names no service: app/service", given)))
 	}
 	return app, service, err
 }
@@ -168,7 +168,7 @@ func scaleCmd(g *globals) *cobra.Command {
 			if !ok || err != nil || n < 0 {
 				return usage(cmd, fmt.Sprintf("%q is not app/service=number", given[0]))
 			}
-			app, service, err := oneService(cmd, name)
+			app, service, err := g.oneService(cmd, name)
 			if err != nil {
 				return err
 			}
@@ -224,7 +224,7 @@ func (g *globals) rolloutVerb(verb, lasts, short, long string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " <app/service>", Short: short, Long: long, Args: args(cobra.ExactArgs(1)), ValidArgsFunction: g.completeApps,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			app, service, err := oneService(cmd, given[0])
+			app, service, err := g.oneService(cmd, given[0])
 			if err != nil {
 				return err
 			}

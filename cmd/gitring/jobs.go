@@ -137,7 +137,7 @@ func (g *globals) jobLogs(cmd *cobra.Command, given []string, of string) error {
 		q.Run = of
 	default:
 		var err error
-		if q.App, q.Service, err = oneService(cmd, of); err != nil {
+		if q.App, q.Service, err = g.oneService(cmd, of); err != nil {
 			return err
 		}
 	}

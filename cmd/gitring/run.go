@@ -31,7 +31,7 @@ func runCmd(g *globals) *cobra.Command {
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: g.completeApps,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			app, service, err := oneService(cmd, given[0])
+			app, service, err := g.oneService(cmd, given[0])
 			if err != nil {
 				return err
 			}
