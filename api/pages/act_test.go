@@ -167,3 +167,21 @@ func TestThePlanNamesWhatChangesAndNoValue(t *testing.T) {
 	}
 	require.NotContains(t, page, canary)
 }
+
+// What changes stands before the notes of apps that stay as they are, and what a commit awaits is
+// said once.
+func TestThePlanBeginsWithWhatChangesAndSaysItsWaitOnce(t *testing.T) {
+	f := rich()
+	f.status.Sources = f.status.Sources[:1]
+	f.status.Sources[0].Next.Reason, f.status.Sources[0].Next.Code = "awaiting approval: removes 3 of 4 services", ring.WhyAwaitingApproval
+	f.plan.Awaiting = "removes 3 of 4 services"
+	f.plan.Apps = []ring.AppChanges{
+		{App: "aaa", Notes: []string{"latest is pinned here"}, Services: []ring.ServiceChange{{Service: "web", Class: ring.ChangeNone}}},
+		{App: "zzz", Services: []ring.ServiceChange{{Service: "web", Class: ring.ChangeRoll, Reason: "image"}}},
+	}
+	page := get(t, f.handler(everything), "/plan").Body.String()
+	require.Equal(t, 1, strings.Count(page, "removes 3 of 4 services"), page)
+	noted, changed := strings.Index(page, "latest is pinned here"), strings.Index(page, ">zzz<")
+	require.Positive(t, changed)
+	require.Less(t, changed, noted)
+}

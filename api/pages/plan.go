@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/api"
@@ -115,12 +116,17 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 	if p.Waits && c.Waits == src.Next.Reason {
 		p.NotYet = "" // it is said beside the commit
 	}
+	if p.Waits && c.Awaiting != "" && src.Next.Code == ring.WhyAwaitingApproval {
+		p.Why = "is next" // what it awaits is said below
+	}
 	for i := range c.Decisions {
 		p.Decisions = append(p.Decisions, decisionSays(&c.Decisions[i]))
 	}
 	for i := range c.Apps {
 		p.app(&c.Apps[i])
 	}
+	// What changes stands before what is only noted of apps that stay as they are.
+	slices.SortStableFunc(p.Apps, func(a, b plannedApp) int { return min(len(b.Services), 1) - min(len(a.Services), 1) })
 	for i := range c.UnderWay {
 		m := &c.UnderWay[i]
 		move := moveView{markOf(ring.RolloutWord(m.Phase, m.Code, m.ServicePhase)), m.App, m.Service, m.Commit, m.Updated, m.Wanted, m.Reason, a.clock.of(m.Since)}
