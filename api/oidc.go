@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,10 +17,15 @@ import (
 const (
 	// signInWithin is how long somebody may take at the issuer.
 	signInWithin = 5 * time.Minute
-	// signInsAtOnce are asked of the issuer at once, and signInsKept are remembered as over.
+	// signInsAtOnce of a queue are asked of the issuer at once. Each keeps its turn for turnFor at least,
+	// so that no more than that many are asked in a second, however fast the issuer answers.
 	signInsAtOnce = 8
-	signInsKept   = 4096
-	// finishesOf are the answers of an issuer that one address may bring in a minute.
+	turnFor       = time.Second
+	// signInsWaiting wait in a queue at once, each for turnWithin at most.
+	signInsWaiting = 32
+	turnWithin     = 5 * time.Second
+	// finishesOf are the answers of an issuer that one address brings in a minute without a queue of
+	// its own.
 	finishesOf = 30
 	// longestCode is far above any code of an issuer.
 	longestCode = 4 << 10
@@ -91,34 +97,74 @@ func (o *OIDC) scopes(rows []string) (all Scopes) {
 	return all
 }
 
-// signIns are those that are under way at an issuer, as far as anything is kept of them: the rest is
-// in a cookie of the browser that began.
+// signIns are those that come back from an issuer, as far as anything is kept of them: the rest is
+// in a cookie of the browser that began. Nobody can tell a stranger's code from a good one before the
+// issuer is asked, so whoever comes back waits in the place of being refused.
 type signIns struct {
 	finishes *rate
-	turns    chan struct{}
+	// few is the queue of addresses that bring few answers, and many that of the others: a flood of one
+	// address delays nobody elsewhere, and whoever shares its address, behind a proxy, still gets on.
+	few, many queue
 
-	mu   sync.Mutex           // guards what follows
-	over map[string]time.Time // states that came back, until when they could
+	mu           sync.Mutex // guards what follows
+	over, before map[string]struct{}
+	since        time.Time // of over; before are the states of signInWithin earlier
+}
+
+// queue bounds how many are asked of the issuer at once, and how many wait for that.
+type queue struct{ turns, waiting chan struct{} }
+
+func newQueue() queue {
+	return queue{make(chan struct{}, signInsAtOnce), make(chan struct{}, signInsWaiting)}
 }
 
 func newSignIns() *signIns {
-	return &signIns{finishes: newRateOf(finishesOf, finishesOf/60.0), turns: make(chan struct{}, signInsAtOnce), over: map[string]time.Time{}}
+	return &signIns{finishes: newRateOf(finishesOf, finishesOf/60.0), few: newQueue(), many: newQueue(), over: map[string]struct{}{}}
 }
 
-// first reports whether a state comes back for the first time.
-func (s *signIns) first(state string, until, now time.Time) bool {
+// enter waits for a turn of those who come from an address.
+func (s *signIns) enter(ctx context.Context, remote string, now time.Time) (leave func(), err error) {
+	if s.finishes.allow(remote, "", now) {
+		return s.few.enter(ctx)
+	}
+	return s.many.enter(ctx)
+}
+
+func (q queue) enter(ctx context.Context) (leave func(), err error) {
+	full := tooMany(turnWithin, "too many sign in at this moment")
+	full.Hint = "reload this page in a few seconds: this sign-in is not over"
+	select {
+	case q.waiting <- struct{}{}:
+		defer func() { <-q.waiting }()
+	default:
+		return nil, full
+	}
+	ctx, cancel := context.WithTimeout(ctx, turnWithin)
+	defer cancel()
+	select {
+	case q.turns <- struct{}{}:
+	case <-ctx.Done():
+		return nil, full
+	}
+	end := time.Now().Add(turnFor)
+	return func() { time.AfterFunc(time.Until(end), func() { <-q.turns }) }, nil
+}
+
+// first reports whether a state comes back for the first time. Whoever asks has a turn, so that the
+// pace of those bounds what is kept.
+func (s *signIns) first(state string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for known, end := range s.over {
-		if !now.Before(end) {
-			delete(s.over, known)
-		}
+	switch age := now.Sub(s.since); {
+	case age >= 2*signInWithin:
+		s.before, s.over, s.since = nil, map[string]struct{}{}, now
+	case age >= signInWithin:
+		s.before, s.over, s.since = s.over, map[string]struct{}{}, now
 	}
-	if _, again := s.over[state]; again || len(s.over) >= signInsKept {
-		return false
-	}
-	s.over[state] = until
-	return true
+	_, again := s.over[state]
+	_, earlier := s.before[state]
+	s.over[state] = struct{}{}
+	return !again && !earlier
 }
 
 // signIn is what a browser keeps of a sign-in until it comes back, sealed.
@@ -133,29 +179,18 @@ type signIn struct {
 // BeginSignIn is where a browser goes to sign in with the issuer. then is a path of these pages.
 func (w *Web) BeginSignIn(out http.ResponseWriter, r *http.Request, then string) (address string, err error) {
 	of := signIn{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Until: w.Now().Add(signInWithin).UTC()}
-	leave, err := w.signIns.enter()
-	if err != nil {
-		return "", err
-	}
-	defer leave()
 	if address, err = w.OIDC.Issuer.Begin(r.Context(), of.State, of.Nonce, of.Verifier); err != nil {
 		return "", w.issuerAway(r, err)
 	}
-	value, err := w.sessions.seal(w.sessions.signInName(), of)
+	c, err := w.sessions.sealed(w.sessions.signInName(), of, signInWithin)
+	if errors.Is(err, errLongCookie) {
+		return "", Usage("begin at "+w.at()+SignInPath, "the address of the page to go to is longer than a browser keeps")
+	}
 	if err != nil {
 		return "", err
 	}
-	http.SetCookie(out, w.sessions.cookie(w.sessions.signInName(), value, int(signInWithin.Seconds())))
+	http.SetCookie(out, c)
 	return address, nil
-}
-
-func (s *signIns) enter() (leave func(), err error) {
-	select {
-	case s.turns <- struct{}{}:
-		return func() { <-s.turns }, nil
-	default:
-		return nil, tooMany(time.Second, "too many sign in at this moment")
-	}
 }
 
 // issuerErrors are the words by which an issuer sends somebody back.
@@ -163,30 +198,21 @@ var issuerErrors = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
 // FinishSignIn begins the session of whom the issuer sent back, and is where they wanted to go.
 func (w *Web) FinishSignIn(out http.ResponseWriter, r *http.Request) (then string, err error) {
-	of, err := w.cameBack(out, r)
+	over := w.sessions.cookie(w.sessions.signInName(), "", -1)
+	of, code, err := w.cameBack(r)
 	if err != nil {
+		http.SetCookie(out, over)
 		return "", err
 	}
-	query := r.URL.Query()
-	if says := query.Get("error"); says != "" {
-		if !issuerErrors.MatchString(says) {
-			says = "an error"
-		}
-		return "", Denied("ask those who run "+w.OIDC.Name, "%s did not sign you in: it said %s", w.OIDC.Name, says)
-	}
-	// Who is asked may be another issuer than who answers: RFC 9207.
-	if iss := query.Get("iss"); iss != "" && iss != w.OIDC.Name {
-		return "", Denied("begin again at "+SignInPath, "another issuer than %s sent this answer", w.OIDC.Name)
-	}
-	code := query.Get("code")
-	if code == "" || len(code) > longestCode {
-		return "", Usage("begin again at "+SignInPath, "%s sent no code", w.OIDC.Name)
-	}
-	leave, err := w.signIns.enter()
+	leave, err := w.signIns.enter(r.Context(), r.RemoteAddr, w.Now())
 	if err != nil {
-		return "", err
+		return "", err // with the cookie kept: it goes on when the page is reloaded
 	}
 	defer leave()
+	http.SetCookie(out, over)
+	if !w.Now().Before(of.Until) || !w.signIns.first(of.State, w.Now()) {
+		return "", w.notBegun()
+	}
 	p, err := w.OIDC.Issuer.Finish(r.Context(), code, of.Nonce, of.Verifier)
 	if err != nil {
 		return "", w.issuerAway(r, err)
@@ -197,6 +223,10 @@ func (w *Web) FinishSignIn(out http.ResponseWriter, r *http.Request) (then strin
 		return "", Denied("somebody adds a row to api.oidc.roles, and reloads", "%s may do nothing here", strings.TrimPrefix(p.account(), "oidc/"))
 	}
 	c, err := w.sessions.begin(session{Account: p.account(), Issuer: w.OIDC.Name, Rows: rows})
+	if errors.Is(err, errLongCookie) {
+		return "", Denied("somebody joins rows of theirs in api.oidc.roles, and reloads", "%s has %d rows, more than a browser keeps in a cookie",
+			strings.TrimPrefix(p.account(), "oidc/"), len(rows))
+	}
 	if err != nil {
 		return "", err
 	}
@@ -205,22 +235,32 @@ func (w *Web) FinishSignIn(out http.ResponseWriter, r *http.Request) (then strin
 	return of.Then, nil
 }
 
-// cameBack is the sign-in that this browser began and that comes back now, once.
-func (w *Web) cameBack(out http.ResponseWriter, r *http.Request) (of signIn, err error) {
-	name := w.sessions.signInName()
-	http.SetCookie(out, w.sessions.cookie(name, "", -1))
-	if !w.signIns.finishes.allow(r.RemoteAddr, "", w.Now()) {
-		return of, tooMany(time.Minute/finishesOf, "too many sign-ins from this address")
+// cameBack is the sign-in that this browser began and that comes back now, with the issuer's code.
+// Nothing of it costs more than another page does.
+func (w *Web) cameBack(r *http.Request) (of signIn, code string, err error) {
+	query := r.URL.Query()
+	if !w.sessions.open(r, w.sessions.signInName(), &of) || !w.Now().Before(of.Until) || subtle.ConstantTimeCompare([]byte(of.State), []byte(query.Get("state"))) != 1 {
+		return of, "", w.notBegun()
 	}
-	again := Usage("begin again at "+w.at()+SignInPath, "this sign-in was not begun in this browser, or not within %v, or it is over", signInWithin)
-	state := r.URL.Query().Get("state")
-	if !w.sessions.open(r, name, &of) || !w.Now().Before(of.Until) || subtle.ConstantTimeCompare([]byte(of.State), []byte(state)) != 1 {
-		return of, again
+	if says := query.Get("error"); says != "" {
+		if !issuerErrors.MatchString(says) {
+			says = "an error"
+		}
+		return of, "", Denied("ask those who run "+w.OIDC.Name, "%s did not sign you in: it said %s", w.OIDC.Name, says)
 	}
-	if !w.signIns.first(of.State, of.Until, w.Now()) {
-		return of, again
+	// Who is asked may be another issuer than who answers: RFC 9207.
+	if iss := query.Get("iss"); iss != "" && iss != w.OIDC.Name {
+		return of, "", Denied("begin again at "+SignInPath, "another issuer than %s sent this answer", w.OIDC.Name)
 	}
-	return of, nil
+	code = query.Get("code")
+	if code == "" || len(code) > longestCode {
+		return of, "", Usage("begin again at "+SignInPath, "%s sent no code", w.OIDC.Name)
+	}
+	return of, code, nil
+}
+
+func (w *Web) notBegun() error {
+	return Usage("begin again at "+w.at()+SignInPath, "this sign-in was not begun in this browser, or not within %v, or it is over", signInWithin)
 }
 
 // issuerAway is the answer where the issuer did not say who somebody is. Strangers can cause it, so it

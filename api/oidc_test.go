@@ -3,12 +3,15 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +22,8 @@ import (
 // someIssuer stands in for an issuer: whoever comes with the code of a person is that person.
 type someIssuer struct {
 	people map[string]Person // by code
+
+	mu     sync.Mutex // guards what follows
 	away   error
 	began  []string // states
 	asked  []string // code, nonce and verifier of each Finish
@@ -26,6 +31,8 @@ type someIssuer struct {
 }
 
 func (i *someIssuer) Begin(_ context.Context, state, nonce, verifier string) (string, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	if i.away != nil {
 		return "", i.away
 	}
@@ -38,6 +45,8 @@ func (i *someIssuer) Begin(_ context.Context, state, nonce, verifier string) (st
 }
 
 func (i *someIssuer) Finish(_ context.Context, code, nonce, verifier string) (Person, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.asked = append(i.asked, code)
 	if i.away != nil {
 		return Person{}, i.away
@@ -52,6 +61,7 @@ func (i *someIssuer) Finish(_ context.Context, code, nonce, verifier string) (Pe
 // browser is somebody's browser at a door: its cookies, and nothing else.
 type browser struct {
 	w       *webDoor
+	from    string // its address; "" is the one that all have behind a proxy
 	cookies map[string]*http.Cookie
 }
 
@@ -70,6 +80,9 @@ func (b *browser) keep(out *httptest.ResponseRecorder) {
 func (b *browser) request(path string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host = "edge-1.example.org"
+	if b.from != "" {
+		r.RemoteAddr = b.from
+	}
 	for _, c := range b.cookies {
 		r.AddCookie(c)
 	}
@@ -368,21 +381,148 @@ func TestTheCookiesOfASignInAreForTheseAloneAndShort(t *testing.T) {
 	}
 }
 
-// A flood of answers asks the issuer a bounded number of times, and keeps no token out.
+// comesBack begins a sign-in and comes back with a code, which nobody has before the issuer is asked.
+func (b *browser) comesBack(code string) (state string, err error) {
+	state, err = b.begin("/")
+	require.NoError(b.w.t, err)
+	_, err = b.back(url.Values{"state": {state}, "code": {code}})
+	return state, err
+}
+
+// A flood of answers asks the issuer at a bounded pace, keeps no token out, and keeps nobody out whom
+// the issuer knows, who has the address of those who flood, as behind a proxy.
 func TestAFloodOfSignInsAsksTheIssuerFewTimes(t *testing.T) {
-	w, i := newOIDCDoor(t, someRoles)
-	token := w.token("ann", "read")
-	var last error
-	for range 10 * finishesOf {
-		b := w.browser()
-		state, err := b.begin("/")
+	synctest.Test(t, func(t *testing.T) {
+		w, i := newOIDCDoor(t, someRoles)
+		token := w.token("ann", "read")
+		for range 10 * finishesOf { // in no browser that began
+			_, err := w.browser().back(url.Values{"state": {"x"}, "code": {"x"}})
+			require.ErrorIs(t, err, ErrUsage)
+		}
+		for range 10 * finishesOf { // without a code
+			b := w.browser()
+			state, err := b.begin("/")
+			require.NoError(t, err)
+			_, err = b.back(url.Values{"state": {state}, "error": {"access_denied"}})
+			require.ErrorIs(t, err, ErrDenied)
+		}
+		require.Empty(t, w.signIns.over, "nothing is kept of whom the issuer is not asked about")
+		start := time.Now()
+		for range 10 * finishesOf {
+			_, err := w.browser().comesBack("nobody's")
+			require.ErrorContains(t, err, "invalid_grant")
+		}
+		took := int(time.Since(start) / turnFor)
+		require.LessOrEqual(t, len(i.asked), 2*signInsAtOnce*(took+1))
+		require.GreaterOrEqual(t, took, (10*finishesOf-finishesOf)/signInsAtOnce-1)
+		require.NoError(t, w.browser().signIn("alice"))
+		require.Equal(t, http.StatusOK, w.ask("GET", "/v1/status", token, "").Code)
+	})
+}
+
+// Who comes back while strangers do waits for a turn, and somebody of another address for less.
+func TestWhoComesBackAmongStrangersWaitsInThePlaceOfBeingRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, i := newOIDCDoor(t, someRoles)
+		for range finishesOf {
+			w.signIns.finishes.allow("192.0.2.1:1234", "", w.now())
+		}
+		var strangers sync.WaitGroup
+		for range 2 * signInsAtOnce {
+			strangers.Go(func() { _, _ = w.browser().comesBack("nobody's") })
+		}
+		synctest.Wait()
+		require.Len(t, i.asked, signInsAtOnce)
+		start := time.Now()
+		elsewhere := w.browser()
+		elsewhere.from = "198.51.100.7:1"
+		require.NoError(t, elsewhere.signIn("carol"))
+		require.Zero(t, time.Since(start), "of another address")
+		require.NoError(t, w.browser().signIn("alice"))
+		require.Equal(t, 2*turnFor, time.Since(start))
+		strangers.Wait()
+	})
+}
+
+// Where there is no turn within a while the sign-in is not over: the page reloaded goes on.
+func TestASignInThatHadNoTurnGoesOnLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, i := newOIDCDoor(t, someRoles)
+		alice := w.browser()
+		state, err := alice.begin("/history")
 		require.NoError(t, err)
-		_, last = b.back(url.Values{"state": {state}, "code": {"nobody's"}})
+		query := url.Values{"state": {state}, "code": {"alice"}}
+		refused := func() {
+			t.Helper()
+			_, err := alice.back(query)
+			var answer *Error
+			require.ErrorAs(t, err, &answer)
+			require.Equal(t, http.StatusTooManyRequests, answer.Status)
+			require.Equal(t, "reload this page in a few seconds: this sign-in is not over", answer.Hint)
+			require.Empty(t, i.asked)
+		}
+		for range signInsAtOnce {
+			w.signIns.few.turns <- struct{}{}
+		}
+		start := time.Now()
+		refused()
+		require.Equal(t, turnWithin, time.Since(start))
+		for range signInsWaiting {
+			w.signIns.few.waiting <- struct{}{}
+		}
+		refused()
+		require.Equal(t, turnWithin, time.Since(start), "where too many wait nobody waits")
+		<-w.signIns.few.waiting
+		<-w.signIns.few.turns
+		then, err := alice.back(query)
+		require.NoError(t, err)
+		require.Equal(t, "/history", then)
+		require.NotContains(t, alice.cookies, w.sessions.signInName())
+	})
+}
+
+// A state counts once while its cookie does, and is forgotten soon after.
+func TestAStateThatCameBackIsKnownAsLongAsItsCookieCounts(t *testing.T) {
+	s, at := newSignIns(), time.Now()
+	require.True(t, s.first("a", at))
+	at = at.Add(signInWithin - time.Second)
+	require.True(t, s.first("b", at))
+	for range 2 {
+		require.False(t, s.first("b", at))
+		require.False(t, s.first("a", at))
+		at = at.Add(signInWithin - time.Second)
 	}
-	var answer *Error
-	require.ErrorAs(t, last, &answer)
-	require.Equal(t, http.StatusTooManyRequests, answer.Status)
-	require.LessOrEqual(t, len(i.asked), finishesOf+2)
-	require.Equal(t, http.StatusOK, w.ask("GET", "/v1/status", token, "").Code)
-	require.LessOrEqual(t, len(w.signIns.over), signInsKept)
+	at = at.Add(signInWithin)
+	require.True(t, s.first("c", at))
+	at = at.Add(2 * signInWithin)
+	require.True(t, s.first("d", at))
+	require.Len(t, s.over, 1)
+	require.Empty(t, s.before)
+}
+
+// A browser drops a cookie that is too long and says nothing, so nobody is sent one.
+func TestACookieThatNoBrowserKeepsIsRefused(t *testing.T) {
+	roles := map[string]Scopes{}
+	big := Person{Subject: "9", Email: "big@example.org"}
+	for n := range 200 {
+		group := fmt.Sprintf("a-group-of-our-company-%03d", n)
+		roles[RowOfGroup+group] = Scopes{ScopeRead}
+		big.Groups = append(big.Groups, group)
+	}
+	w, i := newOIDCDoor(t, roles)
+	some := big
+	some.Groups = big.Groups[:60]
+	i.people["big"], i.people["some"] = big, some
+	b := w.browser()
+	require.NoError(t, b.signIn("some"))
+	require.LessOrEqual(t, len(b.cookies[w.sessions.name].String()), longestCookie)
+	b = w.browser()
+	err := b.signIn("big")
+	require.ErrorIs(t, err, ErrDenied)
+	require.EqualError(t, err, "big@example.org has 200 rows, more than a browser keeps in a cookie")
+	require.Empty(t, b.cookies)
+	_, err = b.begin("/" + strings.Repeat("x", longestCookie))
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorContains(t, err, "longer than a browser keeps")
+	require.Empty(t, b.cookies)
 }

@@ -88,11 +88,29 @@ func newSessions(key []byte, name string, secure bool, now func() time.Time) (*s
 	return &sessions{aead: aead, now: now, name: name, secure: secure}, nil
 }
 
+// longestCookie is what every browser keeps of one, with its name and attributes. It drops a longer one
+// and tells nobody.
+const longestCookie = 4096
+
+var errLongCookie = errors.New("a cookie would be longer than a browser keeps")
+
 // begin is the cookie of a session that begins now.
 func (s *sessions) begin(of session) (*http.Cookie, error) {
 	of.Until = s.now().Add(SessionLife).UTC()
-	value, err := s.seal(s.name, of)
-	return s.cookie(s.name, value, int(SessionLife.Seconds())), err
+	return s.sealed(s.name, of, SessionLife)
+}
+
+// sealed is a cookie that only open can read; errLongCookie where a browser would not keep it.
+func (s *sessions) sealed(name string, of any, life time.Duration) (*http.Cookie, error) {
+	value, err := s.seal(name, of)
+	if err != nil {
+		return nil, err
+	}
+	c := s.cookie(name, value, int(life.Seconds()))
+	if len(c.String()) > longestCookie {
+		return nil, errLongCookie
+	}
+	return c, nil
 }
 
 // seal is the value of a cookie that only open can read, under the same name.

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/secrets"
 )
 
 const (
@@ -123,7 +125,10 @@ func (i *Issuer) discover(ctx context.Context) (*found, error) {
 	return i.found, i.away
 }
 
+// ask is for all who sign in meanwhile and a while longer, so it goes on where the one who began it leaves.
 func (i *Issuer) ask(ctx context.Context) (*found, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.client), i.URL)
 	if err != nil {
 		return nil, err
@@ -178,16 +183,9 @@ func (i *Issuer) secret() (string, error) {
 	if i.SecretFile == "" {
 		return "", nil
 	}
-	st, err := os.Stat(i.SecretFile)
+	raw, err := disk.ReadOwned(i.SecretFile, disk.Owned{User: os.Geteuid(), Closed: secrets.ClosedTo(i.SecretFile), Most: longestSecret})
 	if err != nil {
-		return "", fmt.Errorf("cannot read api.oidc.client_secret_file: %w", err)
-	}
-	if st.Size() > longestSecret || !st.Mode().IsRegular() {
-		return "", fmt.Errorf("cannot use api.oidc.client_secret_file: %s is no file of a secret", i.SecretFile)
-	}
-	raw, err := os.ReadFile(i.SecretFile)
-	if err != nil {
-		return "", fmt.Errorf("cannot read api.oidc.client_secret_file: %w", err)
+		return "", fmt.Errorf("cannot use api.oidc.client_secret_file: %w", err)
 	}
 	text := strings.TrimSpace(string(raw))
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -448,11 +448,30 @@ func TestADeadIssuerIsNotAskedAgainAtOnceAndIsBackLater(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and says nothing
 	require.NoError(t, err)
 	defer silent.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = New(Options{URL: "http://" + silent.Addr().String(), ClientID: "gitring", Now: time.Now}).Begin(ctx, "s", nonce, verifier)
+	mute := New(Options{URL: "http://" + silent.Addr().String(), ClientID: "gitring", Now: time.Now})
+	mute.client.Timeout = 50 * time.Millisecond
+	_, err = mute.Begin(t.Context(), "s", nonce, verifier)
 	require.ErrorContains(t, err, "it did not answer within 5s")
 	require.Equal(t, within, newClient().Timeout)
+}
+
+// Whoever leaves while the issuer is asked about itself says nothing of the issuer to those who stay.
+func TestWhoLeavesWhileAnIssuerIsAskedKeepsNobodyOut(t *testing.T) {
+	l := newLiar(t)
+	i := l.issuer()
+	ctx, leave := context.WithCancel(t.Context())
+	l.serve = func(_ http.ResponseWriter, r *http.Request) bool {
+		leave()
+		select { // where the question ended with who asked, it is answered to nobody
+		case <-r.Context().Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+		return false
+	}
+	_, _ = i.Begin(ctx, "s", nonce, verifier)
+	_, err := i.Begin(t.Context(), "s", nonce, verifier)
+	require.NoError(t, err)
+	require.Equal(t, 1, l.times("/.well-known/openid-configuration"), "and its answer counts")
 }
 
 func TestAnAddressThatIsNotHTTPSIsForThisMachineAlone(t *testing.T) {
@@ -469,7 +488,7 @@ func TestAnAddressThatIsNotHTTPSIsForThisMachineAlone(t *testing.T) {
 
 func TestASecretIsOneWordOfAFile(t *testing.T) {
 	l := newLiar(t)
-	for text, says := range map[string]string{"": "holds no secret", "two words": "more than one word", strings.Repeat("x", longestSecret+1): "is no file of a secret"} {
+	for text, says := range map[string]string{"": "holds no secret", "two words": "more than one word", strings.Repeat("x", longestSecret+1): "is larger than 4096 bytes"} {
 		file := filepath.Join(t.TempDir(), "s")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		_, err := l.finish(func(o *Options) { o.SecretFile = file })
@@ -479,6 +498,15 @@ func TestASecretIsOneWordOfAFile(t *testing.T) {
 		}
 	}
 	_, err := l.finish(func(o *Options) { o.SecretFile = "/none" })
-	require.ErrorContains(t, err, "cannot read api.oidc.client_secret_file")
+	require.ErrorContains(t, err, "cannot use api.oidc.client_secret_file: cannot read /none: no such file")
+
+	file := filepath.Join(t.TempDir(), "s")
+	require.NoError(t, os.WriteFile(file, []byte(theSecret), 0o600))
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o620} {
+		require.NoError(t, os.Chmod(file, mode))
+		_, err = l.finish(func(o *Options) { o.SecretFile = file })
+		require.ErrorContains(t, err, "cannot use api.oidc.client_secret_file: cannot trust "+file)
+		require.ErrorContains(t, err, "by others")
+	}
 	require.Zero(t, l.times("/token"), "no code is sent without it")
 }
