@@ -324,6 +324,9 @@ func (e *engine) clusterSeen() *ring.Cluster {
 		out := s.ClusterService
 		out.Version, out.Commit, out.Settings, out.Sent, out.Is = s.spec.version, s.spec.commit, s.spec.settings, s.spec.sent, s.spec.is
 		out.Condemned, out.Good = s.spec.condemned, s.spec.good
+		if s.prev != nil {
+			out.Previous = s.prev.version
+		}
 		var writes box
 		e.mounts(ring.Action{Of: s.spec.of, App: s.App, Service: s.Service, Slot: 1, Want: s.spec.want}, &writes)
 		out.Writes = writes.Writes
@@ -493,7 +496,11 @@ func (e *engine) failTask(s *swarmService, x *swarmTask, says string, rejected b
 	e.dropTask(s, x)
 	if fresh {
 		s.stopped = e.now
-		s.Update, s.Says, s.u = ring.UpdatePaused, "update paused due to failure or early termination of task "+x.ID, nil
+		state := ring.UpdatePaused
+		if s.Update == rollbackBegan {
+			state = "rollback_paused"
+		}
+		s.Update, s.Says, s.u = state, "update paused due to failure or early termination of task "+x.ID, nil
 		e.swarm.bump(s)
 		e.note("the update of %s is paused", s.Name)
 	}

@@ -80,8 +80,11 @@ func (t *Pass) networkQueued(app *ring.App) bool {
 // awaitsHost reports whether a rollout goes on once something of this host is mended:
 // it is not closed, however long that takes.
 func (t *Pass) awaitsHost(v *service) bool {
-	if v.rollout.Done || v.failed != nil {
+	if v.failed != nil {
 		return false
+	}
+	if v.rollout.Done {
+		return t.replacesLost(v)
 	}
 	try, ok := t.refusedStep(v)
 	return ok && !try.Permanent || t.undoneReason(v) != "" || t.memoryShort(v) != "" || t.awaitsFrontWord(v)

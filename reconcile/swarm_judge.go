@@ -129,6 +129,14 @@ func (t *Pass) updateFailure(v *service) ring.Reason {
 	return ring.Reason{}
 }
 
+// isGoneBackFrom reports whether the cluster went back from the wanted version, which never was good:
+// whoever acted as it did says that this has failed, and sends nothing where no good one is known.
+func (v *service) isGoneBackFrom() bool {
+	s := v.sent
+	good := v.good != nil && v.good.Service.Version == v.want.Version
+	return s.Update.RolledBack() && s.Previous == v.want.Version && s.Version != v.want.Version && !good
+}
+
 // watchTasks fails a version that serves, and is watched, where an instance of it failed since.
 func (t *decider) watchTasks(v *service) {
 	f := v.failedTask()
@@ -139,11 +147,25 @@ func (t *decider) watchTasks(v *service) {
 	t.failRollout(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: say("%s, while it was %s", failedSays(v.sent), w.doing)})
 }
 
+// replacesLost reports whether a service was there, and all that it lacks is what a lost node had: the
+// cluster makes that anew elsewhere, and nothing of the version failed.
+func (t *Pass) replacesLost(v *service) bool {
+	lost := false
+	for _, in := range v.instances {
+		switch {
+		case t.onCluster() && t.isAway(in):
+			lost = true
+		case in.Version != v.want.Version || !in.ready && !in.young && in.State != ring.StateCreated:
+			return false
+		}
+	}
+	return lost && v.failedTask() == nil
+}
+
 // inheritVerdict takes the verdict that the manager before left with a service of which nothing is
 // remembered here: its version would be sent once more.
 func (t *decider) inheritVerdict(v *service) {
-	s := v.sent
-	if s == nil || s.Condemned == "" || s.Condemned != v.want.Version {
+	if v.sent == nil || v.want.Version == "" || v.sent.Condemned != v.want.Version && !v.isGoneBackFrom() {
 		return
 	}
 	if _, known := t.Facts.Rollouts[v.id]; known {

@@ -184,6 +184,8 @@ type ClusterService struct {
 	Says   string
 	// Updated is when the object changed last, and Began when the update did; both by the engine.
 	Updated, Began time.Time
+	// Previous is the version of the spec before the one in force; "" for none.
+	Previous Version
 	// Condemned is the wanted version that failed, where the spec in force is another one for that.
 	Condemned Version
 	// Good is the version that who sent the spec in force would have gone back to; "" for none, or

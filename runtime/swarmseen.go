@@ -102,6 +102,9 @@ func seenService(s *swarm.Service, tasks []swarm.Task, named, nodes map[string]s
 		Sent: l[labelSent], Is: sentHash(&s.Spec, named), Index: s.Version.Index, Updated: s.UpdatedAt,
 		Files: filesOf(s.PreviousSpec, filesOf(&s.Spec, nil)), Networks: networksOf(&s.Spec, named), Failed: newestFailed(s, tasks, nodes),
 	}
+	if s.PreviousSpec != nil {
+		out.Previous = ring.Version(s.PreviousSpec.Labels[labelVersion])
+	}
 	if c := s.Spec.TaskTemplate.ContainerSpec; c != nil {
 		out.Writes = writtenByTask(c)
 	}

@@ -516,6 +516,9 @@ func TestWordsToManagersAreLabelsOfTheServiceAlone(t *testing.T) {
 	seen := seenService(&swarm.Service{Spec: is}, nil, nil, nil)
 	require.Equal(t, []ring.Version{"1:ab", "1:cd"}, []ring.Version{seen.Condemned, seen.Good})
 	require.False(t, seen.Changed(), "what was sent is what is there")
+	require.Empty(t, seen.Previous)
+	back := seenService(&swarm.Service{Spec: was, PreviousSpec: &swarm.ServiceSpec{Annotations: swarm.Annotations{Labels: map[string]string{labelVersion: "1:ef"}}}}, nil, nil, nil)
+	require.Equal(t, ring.Version("1:ef"), back.Previous)
 }
 
 // Whoever has the port may go, so the version is tried again and not condemned.
