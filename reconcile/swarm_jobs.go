@@ -60,7 +60,7 @@ func stopsSays(in *instance) string {
 }
 
 // beganAgain ends a run whose task was begun a second time: by a leader that forgot that it led before,
-// or because its node was drained as it failed. What such a run came to says nothing.
+// or because its node was drained as it failed, or was lost. What such a run came to says nothing.
 func (t *decider) beganAgain(in *instance, run *ring.JobRun) {
 	if t.onCluster() && in.Restarts > 0 && run.Stopped == "" {
 		run.Stopped, run.Final = "the swarm began it a second time", true

@@ -295,6 +295,8 @@ func TestHowTheRunOfAJobDoes(t *testing.T) {
 		{"run again by a hand", 3, &one, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, ""), task(swarm.TaskStateRunning, swarm.TaskStateComplete, -1, "")}, ring.StateRunning, 0, "", 1},
 		{"failed on a drained node, and begun again", 1, &one, []swarm.Task{task(swarm.TaskStateRunning, swarm.TaskStateComplete, -1, ""), task(swarm.TaskStateFailed, swarm.TaskStateShutdown, 3, "x")}, ring.StateRunning, 0, "", 1},
 		{"failed on a drained node, and on its way again", 1, &one, []swarm.Task{task(swarm.TaskStateAssigned, swarm.TaskStateComplete, -1, ""), task(swarm.TaskStateFailed, swarm.TaskStateShutdown, 3, "x")}, ring.StateRestarting, 0, "", 1},
+		{"lost with its node, and begun again", 1, &one, []swarm.Task{task(swarm.TaskStateRunning, swarm.TaskStateComplete, -1, ""), task(swarm.TaskStateOrphaned, swarm.TaskStateShutdown, -1, "")}, ring.StateRunning, 0, "", 1},
+		{"lost with its node, begun again and complete", 1, &one, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, ""), task(swarm.TaskStateOrphaned, swarm.TaskStateShutdown, -1, "")}, ring.StateExited, 0, "", 1},
 		{"begun by two managers", 1, &one, []swarm.Task{task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, ""), task(swarm.TaskStateComplete, swarm.TaskStateComplete, 0, "")}, ring.StateExited, 0, "", 1},
 	} {
 		s := &swarm.Service{JobStatus: &swarm.JobStatus{JobIteration: swarm.Version{Index: tt.iteration}}}

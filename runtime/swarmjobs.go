@@ -321,11 +321,11 @@ func tasksByState(tasks []swarm.Task) (live, over, waits *swarm.Task) {
 	return live, over, waits
 }
 
-// countBegun is how many tasks of a run began.
+// countBegun is how many tasks of a run began. Of one that was lost with its node nobody knows, so it counts.
 func countBegun(tasks []swarm.Task) (n int) {
 	for i := range tasks {
 		switch tasks[i].Status.State {
-		case swarm.TaskStateStarting, swarm.TaskStateRunning, swarm.TaskStateComplete, swarm.TaskStateFailed:
+		case swarm.TaskStateStarting, swarm.TaskStateRunning, swarm.TaskStateComplete, swarm.TaskStateFailed, swarm.TaskStateOrphaned:
 			n++
 		}
 	}
