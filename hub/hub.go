@@ -89,9 +89,12 @@ func Open(o Options) (*Hub, error) {
 			continue
 		}
 		r, unread, err := loadRow(filepath.Join(h.folder(), e.Name()), e.Name())
-		if err != nil {
+		switch {
+		case errors.Is(err, errNoLine):
 			h.setAside(e.Name(), err)
 			continue
+		case err != nil: // it may pass, so what is kept stays where it is
+			return nil, fmt.Errorf("cannot read what the host of token %s told: %w", e.Name(), err)
 		}
 		if unread != nil {
 			o.Log.Warn("could not read what a host told last, which it will tell again", "err", unread)
@@ -106,8 +109,8 @@ var asideName = regexp.MustCompile(`^[a-z2-7]{8}\.unread-([0-9]{8}T[0-9]{6}Z)$`)
 
 const asideTime = "20060102T150405Z"
 
-// setAside has one host's folder that cannot be read keep nobody else's from being read. Its host tells
-// a new row all that its own journal has.
+// setAside has one host's folder whose content cannot be read keep nobody else's from being read. Its
+// host tells a new row all that its own journal has.
 func (h *Hub) setAside(id string, why error) {
 	to := id + ".unread-" + h.Now().UTC().Format(asideTime)
 	if err := os.Rename(filepath.Join(h.folder(), id), filepath.Join(h.folder(), to)); err != nil {

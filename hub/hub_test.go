@@ -322,6 +322,30 @@ func TestARowThatCannotBeReadIsSetAside(t *testing.T) {
 	require.NoDirExists(t, aside[0], "no longer than the rest")
 }
 
+// A fault that may pass is none of the journal's: the hub does not start, and nothing is set aside. The
+// fault here is a path that is too long by the name of a file.
+func TestAPassingFaultSetsNoRowAside(t *testing.T) {
+	p := newPlace(t)
+	token := p.token("edge-1", "report:edge-1")
+	j := &journal{}
+	j.append(ring.Event{Kind: ring.RolloutBegan})
+	p.tell(token, reportOf("edge-1", p.now(), status("edge-1", ring.SyncSynced, ring.Healthy), "0.00000000", "", j.lines...))
+	deep := t.TempDir()
+	const longest, folder, name = 4095, "/hosts/abcdefgh", 200
+	for room := longest - len(folder) - len(deep); room > 1; room = longest - len(folder) - len(deep) {
+		deep += "/" + strings.Repeat("d", min(name, room-1))
+		require.NoError(t, os.Mkdir(deep, 0o700))
+	}
+	near, far := filepath.Join(p.state, "hosts"), filepath.Join(deep, "hosts")
+	require.NoError(t, os.Rename(near, far))
+	_, err := Open(Options{State: deep, Tokens: p.hub.Tokens, Now: p.now, Log: slog.New(slog.DiscardHandler)})
+	require.ErrorIs(t, err, syscall.ENAMETOOLONG)
+	require.ErrorContains(t, err, idOf(token), "a person finds the folder")
+	require.NoError(t, os.Rename(far, near))
+	p.open()
+	require.Equal(t, j.all(), p.keptOf(token))
+}
+
 // Two tokens of one name are two hosts or two people: neither uses up the other's requests.
 func TestTwoTokensOfOneNameHaveARateEach(t *testing.T) {
 	p := newPlace(t)

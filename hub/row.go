@@ -103,6 +103,9 @@ func summed(st *ring.Status) summary {
 	return s
 }
 
+// errNoLine is of a journal that was read, and whose last line is no line of a journal.
+var errNoLine = errors.New("its last line is none of a journal")
+
 // loadRow reads what is kept of a token's host. What cannot be read of its status is as if it was
 // never told; its journal stays, and so does its cursor.
 func loadRow(dir, id string) (*row, error, error) {
@@ -115,7 +118,7 @@ func loadRow(dir, id string) (*row, error, error) {
 	if last != nil {
 		var e ring.Event
 		if err := json.Unmarshal(last.Event, &e); err != nil {
-			return nil, nil, fmt.Errorf("cannot read the last line of %s: %w", dir, err)
+			return nil, nil, fmt.Errorf("cannot read the journal in %s: %w: %w", dir, errNoLine, err)
 		}
 		r.cursor, r.last = ring.Cursor{Seq: e.Seq, Hash: last.Hash}, e.Seq
 	}
