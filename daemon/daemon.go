@@ -158,7 +158,7 @@ func (d *Daemon) wireEnv() (err error) {
 	if err := d.wireProviders(); err != nil {
 		return err
 	}
-	_, err = d.env.look(d.log)
+	_, err = d.env.look(d.log, time.Now())
 	return err
 }
 

@@ -219,20 +219,27 @@ func (e *envFolder) readAndTell(log *slog.Logger) (HostValues, error) {
 
 // look is the print of what the folder holds now. Where nothing in it was touched since the last
 // read, no file of it is opened.
-func (e *envFolder) look(log *slog.Logger) (print string, err error) {
+func (e *envFolder) look(log *slog.Logger, now time.Time) (print string, err error) {
 	e.mu.Lock()
 	seen := e.seen
 	e.mu.Unlock()
-	if seen.still(e.dir) {
+	if seen.still(e.dir, now) {
 		return seen.print, nil
 	}
 	v, err := e.readAndTell(log)
 	return v.print, err
 }
 
+// readAgain is how old what was read may be. A read-only image that is mounted in the place of another
+// one may have the same stamps.
+const readAgain = 10 * time.Minute
+
 // still reports whether all that was read is as it was. Who adds or removes a file changes the
 // stamp of its folder.
-func (v HostValues) still(dir string) bool {
+func (v HostValues) still(dir string, now time.Time) bool {
+	if age := now.Round(0).Sub(v.at.Round(0)); age < 0 || age > readAgain { // by the clock on the wall, as stamps are
+		return false
+	}
 	for name, was := range v.stamps {
 		stat := os.Lstat
 		if name == "." {

@@ -391,11 +391,11 @@ func TestALookAtValuesReadsNothingAgainThatNobodyTouched(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	settled := func(t *testing.T) (e *envFolder, dir string) {
 		e, dir = envAt(t, files)
-		_, err := e.look(log)
+		_, err := e.look(log, time.Now())
 		require.NoError(t, err)
-		require.False(t, e.seen.still(dir), "what was written a moment ago may be written again within a tick")
+		require.False(t, e.seen.still(dir, e.seen.at), "what was written a moment ago may be written again within a tick")
 		e.seen.at = e.seen.at.Add(time.Hour) // as after a while
-		require.True(t, e.seen.still(dir))
+		require.True(t, e.seen.still(dir, e.seen.at))
 		return e, dir
 	}
 	touches := map[string]func(t *testing.T, dir string) error{
@@ -423,7 +423,7 @@ func TestALookAtValuesReadsNothingAgainThatNobodyTouched(t *testing.T) {
 			e, dir := settled(t)
 			was := e.seen.print
 			require.NoError(t, touch(t, dir))
-			print, err := e.look(log)
+			print, err := e.look(log, e.seen.at)
 			if name == "the folder of anyone" {
 				require.ErrorContains(t, err, "others may write into")
 				return
@@ -438,8 +438,19 @@ func TestALookAtValuesReadsNothingAgainThatNobodyTouched(t *testing.T) {
 	t.Run("what is wrong is looked at each time", func(t *testing.T) {
 		e, dir := settled(t)
 		require.NoError(t, os.Chmod(dir+"/shop/.env", 0o644))
-		_, err := e.look(log)
+		_, err := e.look(log, e.seen.at)
 		require.NoError(t, err)
 		require.Empty(t, e.seen.stamps)
+	})
+	// An image of fixed times that was mounted in place of another one has the stamps of the other one.
+	t.Run("what was read long ago, or by another clock, is read again", func(t *testing.T) {
+		e, dir := settled(t)
+		require.True(t, e.seen.still(dir, e.seen.at.Add(readAgain)))
+		require.False(t, e.seen.still(dir, e.seen.at.Add(readAgain+1)))
+		require.False(t, e.seen.still(dir, e.seen.at.Add(-1)), "the clock was set back")
+		read := e.seen.at
+		_, err := e.look(log, read.Add(readAgain+1))
+		require.NoError(t, err)
+		require.NotEqual(t, read, e.seen.at)
 	})
 }

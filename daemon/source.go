@@ -131,7 +131,7 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		next.Reason = r.Err.Error()
 	}
 	reached := r.Reached && r.Err == nil
-	env, err := f.d.env.look(f.d.log)
+	env, err := f.d.env.look(f.d.log, time.Now())
 	commit := cmp.Or(r.Commit, next.Commit)
 	switch {
 	case commit == nil:
