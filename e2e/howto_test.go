@@ -243,6 +243,24 @@ func TestEachHowToIsFollowedOrSaysWhyNot(t *testing.T) {
 	t.Logf("%d commands of the how-to pages are run, %d are not", run, left)
 }
 
+// The packaged daemon runs as the user gitring, and reads no file of root's that is closed to others.
+func TestAFileThatIsMadeForTheDaemonIsTheDaemons(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob(filepath.Join(howtoDir, "*.md"))
+	require.NoError(t, err)
+	closed := regexp.MustCompile(`\binstall -m 0?600 .*/etc/gitring/`)
+	seen := 0
+	for _, path := range paths {
+		for _, line := range commandsOf(t, filepath.Base(path)) {
+			if closed.MatchString(line) {
+				seen++
+				require.Contains(t, line, "sudo install -m 0600 -o gitring -g gitring ", path)
+			}
+		}
+	}
+	require.NotZero(t, seen)
+}
+
 func TestCommandsOfAPageAreFound(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"one   two", "echo '#'", "three"}, commandsIn("```sh\none \\\n  two   # why\n\n# alone\necho '#'\n```\n```sh\n#!/bin/sh\nno\n```\n```\nno\n```\n- so:\n\n  ```sh\n  three\n  ```\n"))

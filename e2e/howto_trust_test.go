@@ -424,7 +424,7 @@ func webhooksPage() howto {
 	return howto{
 		begin: func(d *desk) { d.serving() },
 		steps: []step{
-			{line: "openssl rand -hex 32 | sudo install -m 0600 /dev/stdin /etc/gitring/webhook-secret", after: func(d *desk, _ string) {
+			{line: "openssl rand -hex 32 | sudo install -m 0600 -o gitring -g gitring /dev/stdin /etc/gitring/webhook-secret", after: func(d *desk, _ string) {
 				d.config["listen"].(obj)["http"], d.config["listen"].(obj)["url"] = freePort(d.t), "https://edge-1.example.org"
 				d.source()["webhook"] = obj{"forge": "github", "secret_file": filepath.Join(d.etc, "webhook-secret")}
 				d.writeConfig()
@@ -457,7 +457,7 @@ func notificationsPage() howto {
 
 // forgePage has a token typed in, and the daemon's configuration taken with it.
 func forgePage(forge string) howto {
-	const line = "install -m 600 /dev/stdin /etc/gitring/status-token"
+	const line = "sudo install -m 0600 -o gitring -g gitring /dev/stdin /etc/gitring/status-token"
 	return howto{
 		begin: func(d *desk) { d.writeConfig() },
 		steps: []step{
