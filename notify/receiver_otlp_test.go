@@ -194,6 +194,16 @@ func TestACommitThatANewerOneTookThePlaceOfIsTraced(t *testing.T) {
 	require.Equal(t, nextCommit, h.hear(time.Second)[0].Commit)
 }
 
+func TestACommitThatWaitsForLongerThanAWeekIsTraced(t *testing.T) {
+	h := newTraces(t, Choice{})
+	require.Empty(t, h.hear(0, ring.Event{Kind: ring.CommitAccepted, Commit: traceCommit}))
+	require.Empty(t, h.hear(keepMatter), "it waits")
+	told := h.hear(time.Second)
+	require.Len(t, told, 1)
+	require.Equal(t, traceCommit, told[0].Commit)
+	require.Empty(t, h.memory.Traces)
+}
+
 func TestATraceIsOfTheChosenAppsAndBounded(t *testing.T) {
 	h := newTraces(t, Choice{Apps: []string{"shop"}})
 	h.at["prod"] = traceCommit

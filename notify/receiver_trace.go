@@ -45,9 +45,8 @@ func (c Choice) traces(m memory, events []ring.Event, now time.Time) (memory, []
 	var open []trace
 	for i, t := range m.Traces {
 		newer := slices.ContainsFunc(m.Traces[i+1:], func(o trace) bool { return o.source() == t.source() })
-		settled := newer || m.settled == nil || m.settled(t.source(), t.commit())
+		settled := newer || m.settled == nil || m.settled(t.source(), t.commit()) || now.Sub(t.Last) > keepMatter
 		switch at := t.Last.Add(stillFor); {
-		case now.Sub(t.Last) > keepMatter: // it waits for people, and is as good as dropped
 		case at.After(now) && at.Sub(now) <= stillFor:
 			open, wake = append(open, t), soonest(wake, at)
 		case !settled:
