@@ -105,8 +105,9 @@ type Note struct {
 	Total int    `json:"total,omitempty"`
 	// Event is the journal's line itself, for machines.
 	Event *ring.Event `json:"event,omitempty"`
-	// Lines are those about a commit, of a trace.
+	// Lines are those about a commit, of a trace; Cut is how many more there were.
 	Lines []ring.Event `json:"lines,omitempty"`
+	Cut   int          `json:"cut,omitempty"`
 
 	Matter string    `json:"matter,omitempty"`
 	Until  time.Time `json:"until,omitzero"` // it waits for another one

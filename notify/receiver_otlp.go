@@ -148,7 +148,7 @@ func traceOf(host string, n Note) otlpRequest {
 	spans := []span{{name: "test", line: n.Line, began: n.At, end: n.At, fields: [][2]string{{"gitring.reason", n.Reason}}}}
 	id := hex.EncodeToString(idBytes(host, "test", n.Line)[:16])
 	if n.Kind == kindTrace {
-		spans, id = spansOf(n.Lines), string(n.Commit[:min(32, len(n.Commit))])
+		spans, id = spansOf(n.Lines, n.Cut), string(n.Commit[:min(32, len(n.Commit))])
 	}
 	var out []otlpSpan
 	for i := range spans {

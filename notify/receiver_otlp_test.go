@@ -82,7 +82,7 @@ func TestTheTraceOfACommitIsTheOneThatACollectorWasShown(t *testing.T) {
 	trace := `"traceId":"442e0271b8f1c0a1442e0271b8f1c0a1"`
 	require.Contains(t, string(other), trace, "one trace for all hosts")
 	require.Contains(t, (*got)[1], trace)
-	root := spansOf(n.Lines)[0]
+	root := spansOf(n.Lines, n.Cut)[0]
 	require.NotEqual(t, idBytes("edge-1", root.name, root.line)[:8], idBytes("edge-2", root.name, root.line)[:8], "and a root of each")
 }
 
@@ -192,6 +192,32 @@ func TestACommitThatANewerOneTookThePlaceOfIsTraced(t *testing.T) {
 	require.Len(t, told[0].Lines, 3)
 	h.at["prod"] = nextCommit
 	require.Equal(t, nextCommit, h.hear(time.Second)[0].Commit)
+}
+
+// A trace that has as many lines as it may still says what failed, and that it was cut.
+func TestATraceThatIsCutSaysWhatFailed(t *testing.T) {
+	h := newTraces(t, Choice{})
+	h.at["prod"] = traceCommit
+	of := func(kind, app, service, reason string) ring.Event {
+		return ring.Event{Kind: kind, App: app, Service: service, Commit: traceCommit, Reason: reason}
+	}
+	lines := []ring.Event{of(ring.CommitAccepted, "", "", ""), of(ring.RolloutBegan, "shop", "web", ""), of(ring.RolloutCompleted, "shop", "web", "")}
+	lines = append(lines, slices.Repeat([]ring.Event{of(ring.AppInForce, "shop", "", "")}, mostSteps)...)
+	lines = append(lines, of(ring.RolloutBegan, "shop", "web", ""), of(ring.RolloutFailed, "shop", "web", "exit code 3"), of(ring.AppRefused, "db", "", "KeyRefused"))
+	require.Empty(t, h.hear(0, lines...))
+	told := h.hear(stillFor)
+	require.Len(t, told, 1)
+	require.Equal(t, mostSteps+2, len(told[0].Lines))
+	spans := spansOf(told[0].Lines, told[0].Cut)
+	require.Equal(t, "rollout shop/web: exit code 3", spans[0].failed)
+	require.Contains(t, spans[0].fields, [2]string{"gitring.lines_left_out", "4"})
+	require.Empty(t, spans[1+slices.IndexFunc(spans[1:], func(s span) bool { return s.name == "rollout shop/web" })].failed, "the one that completed")
+	require.Equal(t, "KeyRefused", spans[len(spans)-1].failed)
+
+	h = newTraces(t, Choice{})
+	h.at["prod"] = traceCommit
+	h.hear(0, append(lines[:1:1], slices.Repeat([]ring.Event{of(ring.JobFailed, "shop", "migrate", "exit code 1")}, 3*mostSteps)...)...)
+	require.Equal(t, 2*mostSteps, len(h.hear(stillFor)[0].Lines), "failures have their bound, too")
 }
 
 func TestACommitThatWaitsForLongerThanAWeekIsTraced(t *testing.T) {

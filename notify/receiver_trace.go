@@ -2,6 +2,8 @@ package notify
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -13,7 +15,7 @@ const (
 	stillFor = 10 * time.Second
 	// askAgain is when a commit is looked at again that waits, for people or for images.
 	askAgain = time.Minute
-	// mostTraces and mostSteps bound what is remembered.
+	// mostTraces and mostSteps bound what is remembered; of what failed it is twice as much.
 	mostTraces = 20
 	mostSteps  = 300
 )
@@ -27,6 +29,7 @@ var traced = []string{
 // trace is a commit on its way, and the lines of the journal about it.
 type trace struct {
 	Lines []ring.Event `json:"lines"`         // the first is of its acceptance
+	Cut   int          `json:"cut,omitempty"` // lines that were too many
 	Last  time.Time    `json:"last,omitzero"` // when the newest came
 }
 
@@ -73,8 +76,10 @@ func (c Choice) trace(m *memory, e ring.Event, now time.Time) {
 		if t.source() != e.Source || t.commit() != e.Commit {
 			continue
 		}
-		if len(t.Lines) < mostSteps {
+		if n := len(t.Lines); n < mostSteps || n < 2*mostSteps && failsOf(e.Kind) {
 			t.Lines = append(slices.Clone(t.Lines), e)
+		} else {
+			t.Cut++
 		}
 		t.Last = m.when(e, now)
 		m.Traces[i] = t
@@ -82,9 +87,23 @@ func (c Choice) trace(m *memory, e ring.Event, now time.Time) {
 	}
 }
 
+// failsOf reports whether a line says that a part of a commit failed, or was refused.
+func failsOf(kind string) bool {
+	return kind == ring.AppRefused || kind == ring.RolloutFailed || kind == ring.JobFailed
+}
+
 func traceNote(t trace) Note {
 	first, last := t.Lines[0], t.Lines[len(t.Lines)-1]
-	return Note{Line: last.Seq, Kind: kindTrace, Source: first.Source, Commit: first.Commit, At: last.At, Lines: t.Lines}
+	return Note{Line: last.Seq, Kind: kindTrace, Source: first.Source, Commit: first.Commit, At: last.At, Lines: t.Lines, Cut: t.Cut}
+}
+
+// workOf is the name of the span of a rollout or of a run of a job.
+func workOf(e *ring.Event) string {
+	name := "rollout "
+	if strings.HasPrefix(e.Kind, "job.") {
+		name = "run "
+	}
+	return name + e.App + "/" + e.Service
 }
 
 // span is a part of what became of a commit.
@@ -96,12 +115,15 @@ type span struct {
 	fields     [][2]string
 }
 
-// spansOf are what a journal's lines tell of a commit; the first is all of it.
-func spansOf(lines []ring.Event) []span {
+// spansOf are what a journal's lines tell of a commit, of which some were cut; the first is all of it.
+func spansOf(lines []ring.Event, cut int) []span {
 	first := lines[0]
 	root := span{name: "commit " + first.Commit.Short(), line: first.Seq, began: first.At, end: first.At, fields: [][2]string{
 		{"gitring.source", first.Source}, {"vcs.ref.head.revision", string(first.Commit)}, {"gitring.signer", first.Actor},
 	}}
+	if cut > 0 {
+		root.fields = append(root.fields, [2]string{"gitring.lines_left_out", strconv.Itoa(cut)})
+	}
 	var parts []span
 	verified := first.At
 	if !first.Verified.IsZero() {
@@ -119,20 +141,24 @@ func spansOf(lines []ring.Event) []span {
 		case ring.AppRefused:
 			parts = append(parts, span{name: "stage " + e.App, line: e.Seq, began: verified, end: e.At, failed: e.Reason, fields: about[:1]})
 		case ring.RolloutBegan, ring.JobStarted:
-			name := "rollout "
-			if e.Kind == ring.JobStarted {
-				name = "run "
-			}
 			open[key] = len(parts)
-			parts = append(parts, span{name: name + key, line: e.Seq, began: e.At, end: e.At, fields: about})
+			parts = append(parts, span{name: workOf(e), line: e.Seq, began: e.At, end: e.At, fields: about})
 		default:
 			at, known := open[key]
-			if !known {
+			switch {
+			case !known && !failsOf(e.Kind):
 				continue
+			case !known: // its beginning was cut
+				at = len(parts)
+				open[key] = at
+				parts = append(parts, span{name: workOf(e), line: e.Seq, began: e.At, fields: about})
+			}
+			if e.Kind == ring.RolloutCompleted || e.Kind == ring.JobSucceeded {
+				delete(open, key)
 			}
 			p := &parts[at]
 			p.end = e.At
-			if e.Kind == ring.RolloutFailed || e.Kind == ring.JobFailed {
+			if failsOf(e.Kind) {
 				p.failed = e.Reason
 			}
 			p.fields = append(slices.DeleteFunc(slices.Clone(p.fields), func(f [2]string) bool { return f[0] == "gitring.result" }), [2]string{"gitring.result", e.Kind})
