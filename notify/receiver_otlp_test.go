@@ -194,6 +194,26 @@ func TestACommitThatANewerOneTookThePlaceOfIsTraced(t *testing.T) {
 	require.Equal(t, nextCommit, h.hear(time.Second)[0].Commit)
 }
 
+// No rollout runs, and a job does: what it comes to is a part of the trace, also where it is tried again.
+func TestACommitWhoseJobRunsHasNotSettled(t *testing.T) {
+	job := func(kind string) ring.Event {
+		return ring.Event{Kind: kind, App: "shop", Service: "migrate", Commit: traceCommit, Reason: "exit code 1"}
+	}
+	h := newTraces(t, Choice{})
+	h.at["prod"] = traceCommit
+	require.Empty(t, h.hear(0, ring.Event{Kind: ring.CommitAccepted, Commit: traceCommit}, job(ring.JobStarted)))
+	require.Empty(t, h.hear(time.Hour), "it runs")
+	require.Empty(t, h.hear(0, job(ring.JobStarted), job(ring.JobFailed)))
+	told := h.hear(stillFor)
+	require.Len(t, told, 1)
+	require.Equal(t, "run shop/migrate: exit code 1", spansOf(told[0].Lines, told[0].Cut)[0].failed)
+
+	h = newTraces(t, Choice{})
+	require.Empty(t, h.hear(0, ring.Event{Kind: ring.CommitAccepted, Commit: traceCommit}, job(ring.JobStarted)))
+	require.Empty(t, h.hear(keepMatter, ring.Event{Kind: ring.CommitAccepted, Commit: nextCommit}), "a newer one ends no job")
+	require.Len(t, h.hear(time.Second), 1, "of one that never ends it is told what is known")
+}
+
 // A trace that has as many lines as it may still says what failed, and that it was cut.
 func TestATraceThatIsCutSaysWhatFailed(t *testing.T) {
 	h := newTraces(t, Choice{})

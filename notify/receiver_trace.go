@@ -37,6 +37,20 @@ func (t *trace) source() string { return t.Lines[0].Source }
 
 func (t *trace) commit() ring.SHA { return t.Lines[0].Commit }
 
+// jobRuns reports whether a job began of which no end is known. Where lines were cut nobody knows.
+func (t *trace) jobRuns() bool {
+	runs := map[string]bool{}
+	for i := range t.Lines {
+		switch e := &t.Lines[i]; e.Kind {
+		case ring.JobStarted:
+			runs[e.App+"/"+e.Service] = true
+		case ring.JobSucceeded, ring.JobFailed:
+			delete(runs, e.App+"/"+e.Service)
+		}
+	}
+	return len(runs) > 0 && t.Cut == 0
+}
+
 // traces folds lines into a note for each commit that settled. It changes nothing of m's lists.
 func (c Choice) traces(m memory, events []ring.Event, now time.Time) (memory, []Note, time.Time) {
 	m.Traces = slices.Clone(m.Traces)
@@ -48,7 +62,8 @@ func (c Choice) traces(m memory, events []ring.Event, now time.Time) (memory, []
 	var open []trace
 	for i, t := range m.Traces {
 		newer := slices.ContainsFunc(m.Traces[i+1:], func(o trace) bool { return o.source() == t.source() })
-		settled := newer || m.settled == nil || m.settled(t.source(), t.commit()) || now.Sub(t.Last) > keepMatter
+		settled := newer || m.settled == nil || m.settled(t.source(), t.commit())
+		settled = settled && !t.jobRuns() || now.Sub(t.Last) > keepMatter
 		switch at := t.Last.Add(stillFor); {
 		case at.After(now) && at.Sub(now) <= stillFor:
 			open, wake = append(open, t), soonest(wake, at)
