@@ -14,6 +14,7 @@ import (
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -53,6 +54,28 @@ func TestTheEnvFolderIsReadByApp(t *testing.T) {
 	changed, err := e.read()
 	require.NoError(t, err)
 	require.NotEqual(t, v.print, changed.print)
+}
+
+// Of the values that a commit uses, that of an image stands as it is, and each place of it is noted: so
+// the plan and its page show it. That of an environment is sealed.
+func TestAValueInAnImageIsShownAndNoted(t *testing.T) {
+	read := func(value string) *ring.App {
+		e, _ := envAt(t, map[string]string{"shop/.env": "TAG=" + value + "\nPASSWORD=secret-" + value + "\n"})
+		v, err := e.read()
+		require.NoError(t, err)
+		c := &ring.Commit{Tree: fstest.MapFS{
+			"shop/compose.yaml": {Data: []byte("services: {w: {image: 'app:${TAG}', environment: {PW: '${PASSWORD}'}}}\n"), Mode: 0o644},
+		}}
+		plan, _ := manifest.Read(c, v.Settings(manifest.Settings{Source: "prod", Host: "edge-1"}, e.key))
+		require.Nil(t, plan.Refused)
+		app, _ := plan.App("shop")
+		return &app
+	}
+	old, app := read("canary-1"), read("canary-2")
+	says := reconcile.Differs(old, &old.Services[0], app, &app.Services[0])
+	require.Equal(t, "image app:canary-1 -> app:canary-2, the host's PASSWORD in <env.dir>/shop/.env changed", says)
+	require.NotContains(t, fmt.Sprintf("%+v", *app), "secret-canary")
+	require.Equal(t, []string{"TAG of the host's env is used in image and stands in the plan as it is"}, app.Notes)
 }
 
 // What all apps of a source may use lies in a folder that no app can be called after, is
