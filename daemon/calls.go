@@ -348,7 +348,7 @@ func (d *Daemon) plannedOf(ctx context.Context, f *follower, r api.PlanRequest) 
 // why it is not carried out yet.
 func foundOut(c *ring.Changes, src *ring.SourceStatus) {
 	if next := src.Next; next != nil && next.Commit == c.Commit && c.Awaiting == "" {
-		c.Waits = next.Reason
+		c.Waits = waitsBy(c.Waits, next)
 	}
 	for i := range src.Apps {
 		a := &src.Apps[i]
@@ -358,6 +358,21 @@ func foundOut(c *ring.Changes, src *ring.SourceStatus) {
 		c.Refusals = append(c.Refusals, a.Refusal)
 		c.Apps = slices.DeleteFunc(c.Apps, func(x ring.AppChanges) bool { return x.App == a.Name })
 	}
+}
+
+// waitsBy is why a commit waits, by the plan and by the status: what holds its apps is in both, and
+// what the status says of earlier waves is newer.
+func waitsBy(planned string, next *ring.Next) string {
+	if planned == "" {
+		return next.Reason
+	}
+	switch next.Code {
+	case ring.WhyHeldByPerson, ring.WhyLeftToCompose, ring.WhyUndoneByPerson, ring.WhyHeldInFile:
+		return planned
+	case ring.WhyWaveWaiting, ring.WhyWaveFailed:
+		return next.Reason
+	}
+	return next.Reason + "; " + planned
 }
 
 // isChange reports whether a move is a change of the plan already: it begins at this moment.

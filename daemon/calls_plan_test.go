@@ -49,3 +49,20 @@ func TestAPlanOfACommitKnowsWhatTheHostFoundOut(t *testing.T) {
 	require.Empty(t, c.Waits)
 	require.Len(t, c.Apps, 3)
 }
+
+// Of a commit that waits the plan and the status know something each, and what both know is said once.
+func TestAPlanSaysOnceWhyACommitWaits(t *testing.T) {
+	for _, tt := range []struct {
+		planned, status string
+		code            ring.ReasonCode
+		want            string
+	}{
+		{"", "app shop: pulling web:2", ring.WhyImagePending, "app shop: pulling web:2"},
+		{"app blog: held by root: x", "app blog: held by root: x", ring.WhyHeldByPerson, "app blog: held by root: x"},
+		{"app a: held by root: x; app b: held by root: y", "app b: held by root: y", ring.WhyHeldByPerson, "app a: held by root: x; app b: held by root: y"},
+		{"app blog: held by root: x", "app api: pulling web:2", ring.WhyImagePending, "app api: pulling web:2; app blog: held by root: x"},
+		{"would wait for edge-1", "waits for edge-1: pending", ring.WhyWaveWaiting, "waits for edge-1: pending"},
+	} {
+		require.Equal(t, tt.want, waitsBy(tt.planned, &ring.Next{Reason: tt.status, Code: tt.code}))
+	}
+}

@@ -82,6 +82,9 @@ func Admissions(w World, next *ring.Plan, now time.Time) (asks []ring.Action, re
 	t := newPass(w, now)
 	t.indexSeen()
 	for i := range next.Apps {
+		if t.isLeft(next.Apps[i].Name) {
+			continue
+		}
 		have, known := t.Facts.Apps[next.Apps[i].Name]
 		known = known && !have.Leaving
 		app := t.pinnedAs(&next.Apps[i])

@@ -56,6 +56,7 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 			continue
 		}
 		c := t.appChanges(&next.Apps[i])
+		out.Waits = joinSays(out.Waits, t.withheldSays(&next.Apps[i], &c))
 		if s := t.transferReason(&src, c.App, &next.Apps[i], nil); !s.None() && src.Apply != ApplyCommit {
 			c.Order = strings.TrimPrefix(c.Order+", "+s.Says, ", ")
 		}
@@ -64,7 +65,7 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	t.tellHandovers(next, out.Apps)
 	out.Doubts = slices.Concat(out.Doubts, t.portDoubts(next))
 	for _, name := range sortedKeys(present) {
-		if _, ok := next.App(name); ok || next.Refused[name] != nil {
+		if _, ok := next.App(name); ok || next.Refused[name] != nil || t.isLeft(name) {
 			continue
 		}
 		c := ring.AppChanges{App: name, Services: []ring.ServiceChange{}}
@@ -76,6 +77,7 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 		if src.Apply != ApplyCommit {
 			c.Order = t.stayReason(&src, name).Says
 		}
+		out.Waits = joinSays(out.Waits, t.withheldSays(&ring.App{Name: name}, &c))
 		out.Apps = append(out.Apps, c)
 	}
 	return out
@@ -89,8 +91,39 @@ func WouldUndo(w World, past *ring.App, now time.Time) ring.AppChanges {
 	return t.changesTo(past, t.markedApp(*past))
 }
 
+// appChanges are those to the next plan of an app. Nothing of one that was left to Compose changes.
 func (t *Pass) appChanges(next *ring.App) ring.AppChanges {
-	return t.changesTo(next, t.pinnedAs(next))
+	if !t.isLeft(next.Name) {
+		return t.changesTo(next, t.pinnedAs(next))
+	}
+	out := ring.AppChanges{App: next.Name, Files: next.Files, Services: []ring.ServiceChange{}}
+	for i := range next.Services {
+		s := &next.Services[i]
+		out.Services = append(out.Services, ring.ServiceChange{Service: s.Name, FrontOf: s.FrontOf, Class: ring.ChangeNone, Reason: "left to Compose"})
+	}
+	return out
+}
+
+// withheldSays is why changes of an app would not be carried out yet, by a person's word or by the
+// commit's own; "" where nothing is withheld.
+func (t *Pass) withheldSays(next *ring.App, c *ring.AppChanges) string {
+	why := t.withheldReason(next.Name)
+	if why.None() && t.isHeldInFile(next.Hold) {
+		why = declaredReason(next.Hold)
+	}
+	changes := slices.ContainsFunc(c.Services, func(s ring.ServiceChange) bool { return s.Class != ring.ChangeNone })
+	if why.None() || !changes && why.Code != ring.WhyLeftToCompose {
+		return ""
+	}
+	return say("app %s: %s", next.Name, why.Says)
+}
+
+// joinSays puts two sentences into one line; either may be "".
+func joinSays(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 // changesTo are those to the plan of an app, given with the pins that it would have.
@@ -115,7 +148,9 @@ func (t *Pass) changesTo(next *ring.App, app ring.App) ring.AppChanges {
 
 // serviceChange is the same as people read it.
 func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.ServiceChange {
-	c := t.classifyChange(have, next, s)
+	old, known := inForce(have, s.Name)
+	of, old := t.runsNow(have, old, s)
+	c := classifyFrom(of, old, known, next, s)
 	out := ring.ServiceChange{Service: s.Name, FrontOf: s.FrontOf, From: c.old.Version, To: s.Version, Class: c.class}
 	switch {
 	case c.known && c.old.Kind == ring.Worker && s.Kind.Ends():
@@ -144,7 +179,7 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 	}
 	differ := inPlace(c.old, c.s)
 	if c.anew {
-		differ = append(versionDifferences(have, c.old, next, c.s), differ...)
+		differ = append(versionDifferences(c.of, c.old, next, c.s), differ...)
 	}
 	if s.Pin.Image == "" {
 		differ = markUnresolved(differ, s)

@@ -199,3 +199,68 @@ func TestAPlanShowsValuesThatAreNoSecrets(t *testing.T) {
 		require.Nil(t, fields[1].Values)
 	}
 }
+
+// What was restored is what a next plan is compared with: the broken version runs no more.
+func TestAPlanIsComparedWithWhatWasRestored(t *testing.T) {
+	const begin = `service db volume data port 5432 env A=0 on_failure restore min_ready 1s
+service web on_failure restore replicas 2
+version d2 exits 1 after 1s
+version w2 exits 1 after 1s
+commit c1 db=d1 web=w1
+rest
+service db env A=1
+commit c2 db=d2 web=w2
+rest
+expect 1 events rollout.restored db c2
+expect 1 events rollout.restored web c2`
+	back := planOf(t, begin, "service db env A=0\ncommit c3 db=d1 web=w1")
+	require.True(t, back.Empty(), "%+v", back)
+	for _, a := range back.Apps {
+		require.Empty(t, a.Notes)
+		for _, c := range a.Services {
+			require.Equal(t, c.To, c.From)
+			require.Empty(t, c.Gap+c.Reason)
+		}
+	}
+	more := planned(t, begin, "service db env A=0\nservice web replicas 3\ncommit c3 db=d1 web=w1")["web/web"]
+	require.Equal(t, ring.ChangeInPlace, more.Class)
+	require.Equal(t, "replicas 2 -> 3", more.Reason)
+
+	third := planned(t, begin, "service db env A=2\ncommit c3 db=d1 web=w3")
+	require.Equal(t, ring.ChangeRecreate, third["db/db"].Class)
+	require.Equal(t, []ring.FieldChange{{Field: "env A", Class: ring.ChangeRecreate, Values: &ring.ValueChange{From: "0", To: "2"}}, {Field: "image d1 to be resolved", Class: ring.ChangeRecreate}}, third["db/db"].Fields)
+	require.Equal(t, "image w1 -> w3, to be resolved", third["web/web"].Reason)
+
+	same := planOf(t, begin, "commit c3 db=d2 web=w2")
+	require.True(t, same.Empty(), "what failed is not tried again: %+v", same)
+}
+
+// A folder is planned as a commit is: what a person or the commit itself withholds is told with it.
+func TestAPlanSaysWhatHoldsAnApp(t *testing.T) {
+	const begin = "service shop/db\nservice shop/web\nservice blog\ncommit c1 shop/db=d1 shop/web=w1 blog=b1\nrest\n"
+	plan := planOf(t, begin+"leave shop/\nwait 5s", "commit c2 shop/db=d1 shop/web=w2 blog=b2")
+	require.Equal(t, "app shop: left to Compose by alice: a story", plan.Waits)
+	for _, a := range plan.Apps {
+		for _, c := range a.Services {
+			if a.App == "blog" {
+				require.Equal(t, ring.ChangeRoll, c.Class)
+				continue
+			}
+			require.Equal(t, ring.ChangeNone, c.Class, "its containers run on")
+			require.Equal(t, "left to Compose", c.Reason)
+		}
+		require.Equal(t, a.App == "blog", len(a.Notes) > 0)
+	}
+	plan = planOf(t, begin+"leave shop/\nwait 5s", "commit c2 -shop/db -shop/web blog=b1")
+	require.True(t, plan.Empty(), "what left both is nobody's here: %+v", plan)
+
+	plan = planOf(t, begin+"hold blog/", "commit c2 shop/db=d1 shop/web=w1 blog=b2")
+	require.Regexp(t, `^app blog: held by alice until .*: a story$`, plan.Waits)
+	require.False(t, plan.Empty())
+	require.Empty(t, planOf(t, begin+"hold blog/", "commit c2 shop/db=d2 shop/web=w1 blog=b1").Waits, "nothing of it is withheld")
+	plan = planOf(t, begin+"hold blog/", "commit c2 shop/db=d1 shop/web=w1 -blog")
+	require.Regexp(t, `^app blog: held by alice until .*: a story$`, plan.Waits)
+
+	plan = planOf(t, begin+"hold shop/", "app blog held \"vacation\"\ncommit c2 shop/db=d2 shop/web=w1 blog=b2")
+	require.Regexp(t, `^app blog: held: .*; app shop: held by alice until .*: a story$`, plan.Waits)
+}

@@ -45,13 +45,47 @@ type classified struct {
 	anew   bool   // its instances are made anew
 	why    string // two of them may not overlap
 	old, s *ring.Service
+	of     *ring.App // of old
 }
 
-// classifyChange says what a plan means for a service. Where most of it is only counted,
-// nothing is said of what differs.
-func (t *Pass) classifyChange(have, next *ring.App, s *ring.Service) classified {
-	c := classified{class: ring.ChangeCreate, s: s}
-	c.old, c.known = inForce(have, s.Name)
+// runsNow is what people's plan of s is compared with, and its app: the version in force, or the
+// last good one where that alone runs, as after a restore. One that failed and stays is not tried
+// again: nothing comes of it.
+func (t *Pass) runsNow(have *ring.App, old, s *ring.Service) (*ring.App, *ring.Service) {
+	id := ring.ID(have.Name, s.Name)
+	good := t.Facts.Good[id]
+	if good == nil || good.Service.Version == old.Version || s.Version == old.Version {
+		return have, old
+	}
+	if old.Kind != ring.Worker || good.Service.Kind != ring.Worker || s.Kind != ring.Worker {
+		return have, old
+	}
+	runs := false
+	for _, in := range t.seen[id] {
+		switch {
+		case !in.holdsSlot() || in.intent == intentPark:
+		case in.Version != good.Service.Version:
+			return have, old
+		default:
+			runs = true
+		}
+	}
+	if !runs {
+		return have, old
+	}
+	return &good.App, &good.Service
+}
+
+// classifyChange says what a plan means for a service, beside the one in force. Where most of it is
+// only counted, nothing is said of what differs.
+func classifyChange(have, next *ring.App, s *ring.Service) classified {
+	old, known := inForce(have, s.Name)
+	return classifyFrom(have, old, known, next, s)
+}
+
+// classifyFrom is the same beside any version of the service, and its app.
+func classifyFrom(of *ring.App, old *ring.Service, known bool, next *ring.App, s *ring.Service) classified {
+	c := classified{class: ring.ChangeCreate, known: known, old: old, s: s, of: of}
 	switch {
 	case c.known && c.old.Kind == ring.Worker && s.Kind.Ends():
 		c.class = ring.ChangeRecreate // what runs would not end by itself, and is removed
@@ -77,7 +111,7 @@ func (t *Pass) classifyChange(have, next *ring.App, s *ring.Service) classified 
 	}
 	c.why = aloneReason(next, c.s)
 	if c.why == "" && c.old.Kind == ring.Worker && !c.old.Share {
-		if what := firstCommon(writesOf(have, c.old), writesOf(next, c.s)); what != "" {
+		if what := firstCommon(writesOf(c.of, c.old), writesOf(next, c.s)); what != "" {
 			c.why = say("writable %s, which the version before does not share", what)
 		}
 	}

@@ -31,7 +31,7 @@ func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []str
 			kept = append(kept, s.Name)
 		}
 		old, known := inForce(have, s.Name)
-		moved := created || known && old.Spec.Image != s.Spec.Image
+		moved := created || known && c.Class != ring.ChangeNone && old.Spec.Image != s.Spec.Image
 		if moved && s.Updates == nil && s.Spec.PullPolicy != "always" && !strings.Contains(s.Spec.Image, "@") && !slices.Contains(tags, s.Spec.Image) {
 			tags = append(tags, s.Spec.Image)
 		}

@@ -252,12 +252,22 @@ func calmOverrides(f ring.Facts, now time.Time) {
 	}
 }
 
-// declaredSays is the sentence of a hold that the commit itself declares.
+// isLeft reports whether an app was handed back to Compose.
+func (t *Pass) isLeft(app string) bool {
+	return t.overrideOn(ring.OverrideLeft, ring.ServiceID(app)) != nil
+}
+
+// isHeldInFile reports whether a hold that the commit declares stands; nil does not.
+func (t *Pass) isHeldInFile(h *ring.Hold) bool {
+	return h != nil && (h.Until.IsZero() || t.now.Before(h.Until))
+}
+
 // declaredReason is a hold that the commit declares.
 func declaredReason(h *ring.Hold) ring.Reason {
 	return ring.Reason{Code: ring.WhyHeldInFile, Says: declaredSays(h)}
 }
 
+// declaredSays is its sentence.
 func declaredSays(h *ring.Hold) string {
 	if h.Until.IsZero() {
 		return "held: " + h.Reason

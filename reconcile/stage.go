@@ -199,7 +199,7 @@ func (t *decider) prepareApp(src *Source, next *ring.App) (s staged, ready bool)
 		put(&t.refused, next.Name, r)
 		return s, false
 	}
-	if h := next.Hold; h != nil && (h.Until.IsZero() || t.now.Before(h.Until)) {
+	if h := next.Hold; t.isHeldInFile(h) {
 		put(&t.staging, next.Name, declaredReason(h))
 		t.wakeBy(h.Until)
 		return s, false

@@ -20,8 +20,8 @@ type Changes struct {
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Awaiting says why the plan would wait for a person; "" when it would not.
 	Awaiting string `json:"awaiting,omitempty"`
-	// Waits is why this very commit is not carried out yet, such as an undo that stands, or
-	// which hosts it would wait for; "" where nothing is in its way.
+	// Waits is why this very commit, or an app of the plan, is not carried out yet, such as a hold
+	// that stands, or which hosts it would wait for; "" where nothing is in its way.
 	Waits string `json:"waits,omitempty"`
 	// Doubts are what of the commit is most likely not meant and breaks no rule: Plan.Doubts.
 	Doubts []string `json:"doubts,omitempty"`

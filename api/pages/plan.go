@@ -113,8 +113,8 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 		p.Commit = c.Commit
 	}
 	p.Refusals, p.Doubts, p.Awaiting, p.NotYet = c.Refusals, c.Doubts, c.Awaiting, c.Waits
-	if p.Waits && c.Waits == src.Next.Reason {
-		p.NotYet = "" // it is said beside the commit
+	if p.Waits { // what is said beside the commit is not said again
+		p.NotYet = strings.TrimPrefix(strings.TrimPrefix(c.Waits, src.Next.Reason), "; ")
 	}
 	if p.Waits && c.Awaiting != "" && src.Next.Code == ring.WhyAwaitingApproval {
 		p.Why = "is next" // what it awaits is said below
