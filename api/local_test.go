@@ -206,11 +206,11 @@ func TestTheDaemonSeesNothingOfTheBrowser(t *testing.T) {
 	require.NoError(t, err)
 	far := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "x=y")
-		fmt.Fprintln(w, r.Host, r.URL, r.Header)
+		_, _ = fmt.Fprintln(w, r.Host, r.URL, r.Header)
 	})}
 	ended := make(chan error, 1)
 	go func() { ended <- far.Serve(on) }()
-	t.Cleanup(func() { _ = far.Close(); <-ended })
+	t.Cleanup(func() { _ = far.Close(); <-ended }) //nolint:errcheck // it was closed
 	l := newLocalDoor(t, func(o *LocalOptions) { o.Client = NewClient(path) }).open()
 	status, said, h := l.ask(l.browser, "GET", l.url+"/v1/status?phase=Ready", "", func(r *http.Request) {
 		r.Header.Set("Last-Event-ID", "7.0a0a0a0a")

@@ -272,7 +272,7 @@ func TestASignInEndsWhereItBeganAndOnce(t *testing.T) {
 		require.NoError(t, err)
 		return b, state
 	}
-	attacker, state := begun()
+	_, state := begun()
 	refused(w.browser(), url.Values{"state": {state}, "code": {"alice"}}) // their answer in a browser that began nothing
 	victim, _ := begun()
 	refused(victim, url.Values{"state": {state}, "code": {"alice"}}) // and in one that began its own
@@ -285,7 +285,7 @@ func TestASignInEndsWhereItBeganAndOnce(t *testing.T) {
 	require.Equal(t, int(signInWithin.Seconds()), cookie.MaxAge)
 
 	// Once it came back it is over, also with a copy of the cookie.
-	attacker, state = begun()
+	attacker, state := begun()
 	copied := w.browser()
 	for name, c := range attacker.cookies {
 		copied.cookies[name] = c

@@ -116,8 +116,7 @@ func (d *daemon) stop() error {
 	select {
 	case err = <-d.ended:
 	case <-time.After(30 * time.Second):
-		err = errors.Join(errors.New("the daemon did not end within 30s"), d.cmd.Process.Kill())
-		<-d.ended
+		err = errors.Join(errors.New("the daemon did not end within 30s"), d.cmd.Process.Kill(), <-d.ended)
 	}
 	return errors.Join(err, d.log.Close())
 }

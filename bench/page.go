@@ -180,7 +180,7 @@ func (v *reader) ask(ctx context.Context, path string) (*http.Response, error) {
 // close ends the reading. How it ended is no matter: the daemon went first.
 func (v *reader) close() (pages int, size int64, err error) {
 	v.stop()
-	<-v.done
+	<-v.done //nolint:errcheck // see above
 	if v.pages == 0 {
 		return 0, 0, errors.New("no page was read")
 	}

@@ -385,7 +385,7 @@ func TestNobodyOutsideTheEditionInForceIsEverAccepted(t *testing.T) {
 		main, previous := first, first
 		all := []ring.SHA{first}
 		for range 40 {
-			made := main
+			var made ring.SHA
 			switch w.r.IntN(5) {
 			case 0, 1: // somewhere, of any age
 				made = w.change(all[w.r.IntN(len(all))])

@@ -138,7 +138,7 @@ func (m *mirror) spoil(err error) error {
 func (m *mirror) spoiled(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.spoil(err)
+	_ = m.spoil(err)
 }
 
 // damage is why the mirror has to be built anew, as far as was noticed; nil

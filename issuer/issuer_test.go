@@ -93,7 +93,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.serve != nil && l.serve(w, r) {
 		return
 	}
-	answer := claimsOf{}
+	var answer claimsOf
 	switch r.URL.Path {
 	case "/.well-known/openid-configuration":
 		answer = claimsOf{"issuer": l.url, "authorization_endpoint": l.url + "/auth", "token_endpoint": l.url + "/token", "jwks_uri": l.url + "/keys", "id_token_signing_alg_values_supported": []string{"RS256"}}

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"crypto/sha256"
-	"io"
 	"io/fs"
 	"path"
 	"reflect"
@@ -151,7 +150,7 @@ func kindSaid(e fs.DirEntry) string {
 func listSaid(entries []fs.DirEntry) string {
 	all := sha256.New()
 	for _, e := range entries {
-		io.WriteString(all, e.Name()+"\x00"+kindSaid(e)+"\n")
+		all.Write([]byte(e.Name() + "\x00" + kindSaid(e) + "\n"))
 	}
 	return string(all.Sum(nil))
 }

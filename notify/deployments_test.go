@@ -60,8 +60,9 @@ func TestEachEndOfADeploymentHasItsWord(t *testing.T) {
 func TestADeploymentIsNotMadeTwice(t *testing.T) {
 	hub, lab := newFakeGitHub(t), newFakeGitLab(t)
 	for _, f := range []Forge{hub.forge(t), lab.forge(t)} {
-		f.told(t, "", deployed(ring.PostPending, ""))
-		_, o := f.told(t, "", deployed(ring.PostSuccess, ""))
+		_, o := f.told(t, "", deployed(ring.PostPending, ""))
+		require.Equal(t, outcome{done: true}, o)
+		_, o = f.told(t, "", deployed(ring.PostSuccess, ""))
 		require.Equal(t, outcome{done: true}, o)
 	}
 	require.Len(t, hub.deployments, 1)

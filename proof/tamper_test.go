@@ -319,10 +319,9 @@ func tamperings() []tampering {
 
 // spoiled is a journal of which one line is another one than its hash says.
 func spoiled(s *sample, was proof.Journal) proof.Journal {
-	whole := chainOf(40, s.lines)
-	var before, now proof.Journal = was, whole
-	now.Lines = relined(s.t, before, s.lines)
-	now.Head = before.Head
+	now := chainOf(40, s.lines)
+	now.Lines = relined(s.t, was, s.lines)
+	now.Head = was.Head
 	return now
 }
 

@@ -191,7 +191,8 @@ func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *a
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("cannot write the policy: %w", err)
 	}
-	body, added := before, 0
+	var body []byte
+	added := 0
 	if len(strings.TrimSpace(string(before))) == 0 {
 		profile := c.judge.Rules.Profile
 		if profile == "" {
