@@ -14,8 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// opens is a call to the kernel by which a file was opened, as strace writes it, and its path.
-var opens = regexp.MustCompile(`(?:openat2?|open|creat)\(.*\) = \d+<([^>]*)>`)
+// opens is a call to the kernel by which a file was opened, as strace writes it, and its path. A call
+// that another one came between ends in a line of its own.
+var opens = regexp.MustCompile(`(?:openat2?|open|creat)(?:\(| resumed>).*\) = \d+<([^>]*)>`)
 
 // opensWhile are the files that the daemon and the programs that it runs open while do runs.
 func (h *host) opensWhile(do func()) (paths []string) {
