@@ -1,14 +1,11 @@
 package e2e
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,24 +19,9 @@ var opens = regexp.MustCompile(`(?:openat2?|open|creat)(?:\(| resumed>).*\) = \d
 func (h *host) opensWhile(do func()) (paths []string) {
 	h.t.Helper()
 	into := filepath.Join(h.t.TempDir(), "opens")
-	trace := exec.Command("strace", "-f", "-y", "-e", "trace=open,openat,openat2,creat", "-o", into, "-p", strconv.Itoa(h.daemon.Process.Pid))
-	trace.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	says, err := trace.StderrPipe()
-	require.NoError(h.t, err)
-	require.NoError(h.t, trace.Start())
-	lines := bufio.NewScanner(says)
-	require.True(h.t, lines.Scan(), "strace says nothing")
-	require.Contains(h.t, lines.Text(), "attached")
-	ended := make(chan struct{})
-	go func() {
-		for lines.Scan() {
-		}
-		_ = trace.Wait()
-		close(ended)
-	}()
+	stop := h.traced("-y", "-e", "trace=open,openat,openat2,creat", "-o", into)
 	do()
-	_ = trace.Process.Signal(syscall.SIGTERM)
-	<-ended
+	stop()
 	body, err := os.ReadFile(into)
 	require.NoError(h.t, err)
 	for _, m := range opens.FindAllStringSubmatch(string(body), -1) {

@@ -79,18 +79,7 @@ func TestWhoTakesAnAppsNameReachesNoneOfItsSecrets(t *testing.T) {
 			for what, want := range wants {
 				name := fmt.Sprintf("%s, by %s, %s", what, way, when)
 				sha := guests.pushed(name, files(want))
-				st := h.await(name+" is judged", func(st status) bool {
-					src := st.Sources[1]
-					if src.Tip != sha || src.Sync == "Staging" || src.Sync == "Applying" || src.Sync == "Unknown" {
-						return false
-					}
-					for _, a := range src.Apps {
-						if a.Refusal != nil && a.Refusal.Commit == sha {
-							return true
-						}
-					}
-					return src.Commit == sha
-				})
+				st := h.await(name+" is judged", judged(sha))
 				for _, a := range st.Sources[1].Apps {
 					if a.Refusal != nil && a.Refusal.Commit == sha {
 						refused++

@@ -19,8 +19,13 @@ var writesOfState = []string{"renameat,renameat2,mkdirat,unlinkat", "fsync,fdata
 // makes. stop takes that back, where it did not come to it.
 func (h *host) killedAt(calls string, nth int) (stop func()) {
 	h.t.Helper()
-	trace := exec.Command("strace", "-f", "-o", "/dev/null", "-p", strconv.Itoa(h.daemon.Process.Pid),
-		"-e", "trace="+calls, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", calls, nth))
+	return h.traced("-o", "/dev/null", "-e", "trace="+calls, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", calls, nth))
+}
+
+// traced has strace follow the daemon and what it runs, until stop.
+func (h *host) traced(how ...string) (stop func()) {
+	h.t.Helper()
+	trace := exec.Command("strace", append([]string{"-f", "-p", strconv.Itoa(h.daemon.Process.Pid)}, how...)...)
 	trace.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	says, err := trace.StderrPipe()
 	require.NoError(h.t, err)

@@ -216,7 +216,7 @@ func (s *swarmHost) names(kind string) (out []string) {
 type floorOf struct {
 	served map[int]map[string]bool // by slot, the tasks that were seen to serve last
 	own    int                     // how often a slot was empty because what served ended by itself
-	// lost says that the swarm lost a node, and replaces its tasks: until all serve again that is its act.
+	// lost reports whether the swarm lost a node, and replaces its tasks: until all serve again that is its act.
 	lost   bool
 	swarms int // how often a slot was empty for that
 }

@@ -86,18 +86,7 @@ func TestAnotherSourceReachesNothingOfAnApp(t *testing.T) {
 			try[app] = ""
 		}
 		sha := guests.pushed(fmt.Sprintf("Try %d", i), try)
-		h.await(fmt.Sprintf("try %d is judged", i), func(st status) bool {
-			src := st.Sources[1]
-			if src.Tip != sha || src.Sync == "Staging" || src.Sync == "Applying" || src.Sync == "Unknown" {
-				return false
-			}
-			for _, a := range src.Apps {
-				if a.Refusal != nil && a.Refusal.Commit == sha {
-					return true
-				}
-			}
-			return src.Commit == sha
-		})
+		h.await(fmt.Sprintf("try %d is judged", i), judged(sha))
 		for _, c := range h.containers() {
 			if c.Config.Labels["gitring.source"] != "guests" {
 				continue
@@ -121,4 +110,20 @@ func mkdir(t *testing.T, at ...string) string {
 	dir := filepath.Join(at...)
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	return dir
+}
+
+// judged reports whether the second source has come to its end with a commit: in force, or refused.
+func judged(sha string) func(status) bool {
+	return func(st status) bool {
+		src := st.Sources[1]
+		if src.Tip != sha || src.Sync == "Staging" || src.Sync == "Applying" || src.Sync == "Unknown" {
+			return false
+		}
+		for _, a := range src.Apps {
+			if a.Refusal != nil && a.Refusal.Commit == sha {
+				return true
+			}
+		}
+		return src.Commit == sha
+	}
 }
