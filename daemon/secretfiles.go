@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -113,19 +112,7 @@ func openedBy(s manifest.Settings) []openedFile {
 }
 
 // Encrypted reports whether a file is encrypted.
-func (o openerFor) Encrypted(body []byte) bool { return encryptedFile(body) }
-
-var (
-	sopsWord = []byte("sops")
-	ageWord  = []byte("age-encryption.org/v1")
-	ageBegin = []byte("AGE ENCRYPTED FILE")
-)
-
-// encryptedFile is secrets.FormOf, which is asked of every file that is mounted.
-func encryptedFile(body []byte) bool {
-	if !bytes.Contains(body, sopsWord) && !bytes.Contains(body, ageWord) && !bytes.Contains(body, ageBegin) {
-		return false
-	}
+func (o openerFor) Encrypted(body []byte) bool {
 	_, is := secrets.FormOf(body)
 	return is
 }

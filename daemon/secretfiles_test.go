@@ -488,6 +488,7 @@ func TestAChangedFileRefusesItsAppAndTellsNoValue(t *testing.T) {
 		"one taken out":      strings.Join(lines[1:], "\n"),
 		"one in clear":       strings.Join(append([]string{"A=plain"}, lines[1:]...), "\n"),
 		"one added":          "C=\n" + good + "D=1\n",
+		"the MAC taken out":  strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.HasPrefix(l, "sops_mac=") }), "\n"),
 	} {
 		plan := h.look(older, fstest.MapFS{
 			"shop/compose.yaml": file("services: {db: {image: 'web:1', pull_policy: never, env_file: db.enc.env}}\n"),

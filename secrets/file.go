@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // onlySealedStart begins the hash of a MAC that covers encrypted values alone, so that one
@@ -61,8 +63,15 @@ func Read(body []byte) (*File, error) {
 		return nil, faultOfFile(0, "is not encrypted", "encrypt it with sops, or with gitring secret encrypt <file>")
 	case len(body) > maxFile:
 		return nil, faultOfFile(0, "is larger than 1 MiB", "keep large files out of Git, or split it")
+	case !isUTF8(body):
+		return nil, faultOfFile(0, "is written in UTF-16", "write it as UTF-8: have sops and age write the file (-i, -o), and not the shell")
 	case form == Age:
 		return readAge(body)
+	case !isMarked(body):
+		return nil, &ring.Refusal{
+			Code: ring.SecretMAC, OfFile: true, Says: "has encrypted values, and no metadata of SOPS with a MAC",
+			Hint: "take the last good version back, or encrypt it anew",
+		}
 	case !utf8.Valid(body):
 		return nil, faultOfFile(0, "is no UTF-8", "convert it, then encrypt")
 	}

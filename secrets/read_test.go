@@ -2,14 +2,20 @@ package secrets
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf16"
 
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
 )
 
 func TestTheContentTellsTheForm(t *testing.T) {
@@ -43,6 +49,56 @@ func TestTheContentTellsTheForm(t *testing.T) {
 		require.Equal(t, want, form, text)
 		require.Equal(t, want != "", is, text)
 	}
+}
+
+// What lost its metadata, or was written by a shell that makes other letters of it, is still
+// no plain file: its ciphertext would be handed to a container.
+func TestWhatIsBrokenIsNoPlainFile(t *testing.T) {
+	keys := testKeys(t)
+	rule, err := RuleFor([]byte("creation_rules: [{age: '"+keys[0].Recipient+"'}]"), "x")
+	require.NoError(t, err)
+	wide := func(order binary.AppendByteOrder, text string) string {
+		var out []byte
+		for _, unit := range utf16.Encode([]rune("\ufeff" + text)) {
+			out = order.AppendUint16(out, unit)
+		}
+		return string(out)
+	}
+	lines := func(text, without string) string {
+		return strings.Join(slices.DeleteFunc(strings.SplitAfter(text, "\n"), func(l string) bool { return strings.Contains(l, without) }), "")
+	}
+	for form, plain := range map[Form]string{YAML: "a: b\n", JSON: `{"a": "b"}`, Env: "A=b\n", INI: "[a]\nb = c\n", Binary: "a"} {
+		body, err := Encrypt(form, []byte(plain), rule, nil, time.Now().UTC(), true)
+		require.NoError(t, err)
+		good := string(body)
+		broken := map[string]string{
+			"UTF-16": wide(binary.LittleEndian, good), "UTF-16 from the other end": wide(binary.BigEndian, good),
+			"without what it says of time": lines(good, "lastmodified"), "other metadata": strings.ReplaceAll(good, "sops", "spos"),
+			"cut": good[:strings.Index(good, "type:")+len("type:str]")],
+		}
+		if form != Env && form != INI {
+			broken["behind another document"] = "a: 1\n---\n" + good
+		}
+		for name, text := range broken {
+			_, is := FormOf([]byte(text))
+			require.True(t, is, "%s, %s: %s", form, name, text)
+			_, err := Read([]byte(text))
+			var r *ring.Refusal
+			require.ErrorAs(t, err, &r, "%s, %s", form, name)
+			require.NotEmpty(t, r.Hint)
+		}
+	}
+	for name, text := range map[string]string{
+		"UTF-16": wide(binary.LittleEndian, ageArmor+"\r\n"), "a mark at its beginning": "\ufeff" + ageArmor + "\n",
+	} {
+		form, is := FormOf([]byte(text))
+		require.True(t, is, name)
+		require.Equal(t, Age, form, name)
+		_, err := Read([]byte(text))
+		requireCode(t, "SecretForm", err)
+	}
+	_, is := FormOf([]byte("it writes values such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:str]\n"))
+	require.False(t, is, "a text about SOPS")
 }
 
 // sealedYAML is a file that is whole but for its values: nothing here opens it.
