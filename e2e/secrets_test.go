@@ -31,7 +31,7 @@ func encrypted(t *testing.T, name, plain string, recipients ...string) string {
 	return string(out)
 }
 
-// ofDaemon is what every user of the host may see of the daemon's process.
+// ofDaemon is what every user of the host may see of the daemon's process, which dumps no core.
 func (h *host) ofDaemon() string {
 	h.t.Helper()
 	h.mu.Lock()
@@ -43,6 +43,9 @@ func (h *host) ofDaemon() string {
 		require.NoError(h.t, err)
 		out += string(b)
 	}
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	require.NoError(h.t, err)
+	require.Regexp(h.t, `Max core file size +0 +0 `, string(limits), "a core would have all values")
 	return out
 }
 

@@ -12,6 +12,15 @@ const (
 	prCapAmbientClearAll = 4
 )
 
+// dumpNothing has this process, and each that it starts, leave no core: secrets are in their
+// memory. Not everybody runs the daemon by its unit, which says so too.
+func dumpNothing() error {
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+		return fmt.Errorf("cannot turn core dumps off: %w", err)
+	}
+	return nil
+}
+
 // keepCapabilities takes from every process that this one starts what the unit gave the
 // daemon: it may give files away, and git, ssh and others may not.
 func keepCapabilities() error {

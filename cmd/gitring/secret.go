@@ -125,6 +125,9 @@ func secretPlaceCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := dumpNothing(); err != nil {
+				return err
+			}
 			placed, err := daemon.PlaceSecrets(cmd.Context(), c)
 			if err == nil {
 				g.notice("placed %s", wording.Counted(placed, "content"))

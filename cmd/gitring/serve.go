@@ -42,6 +42,9 @@ func serveCmd(g *globals) *cobra.Command {
 			if err := keepCapabilities(); err != nil {
 				return err
 			}
+			if err := dumpNothing(); err != nil {
+				return err
+			}
 			return g.serve(cmd.Context())
 		},
 	}
