@@ -156,6 +156,7 @@ func TestAProviderIsAskedForNothingButWhatTheAppMayName(t *testing.T) {
 		"vault:secret/shop/a/b":        "secret/shop/*",
 		"vault:secret/shop/":           "secret/shop/*",
 		"vault:-field=secret/shop/db":  "no - at its beginning",
+		"vault:-secret/shop/db":        "no - at its beginning",
 		"vault:secret/shop/$(id)":      "use letters",
 		"vault:secret/shop/a b":        "use letters",
 		"vault:secret/shop/.":          "no part . or ..",

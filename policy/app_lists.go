@@ -121,13 +121,33 @@ func sealedAt(s *ring.Service) []sealed {
 	for _, name := range sortedKeys(s.Spec.Labels) {
 		add("labels", "labels."+name, s.Spec.Labels[name])
 	}
-	add("command", "command", strings.Join(s.Spec.Command, " "))
-	add("command", "entrypoint", strings.Join(s.Spec.Entrypoint, " "))
-	for _, h := range slices.Concat(s.Spec.PostStart, s.Spec.PreStop) {
-		add("command", "post_start", strings.Join(h.Command, " "))
+	for _, name := range sortedKeys(s.Spec.Annotations) {
+		add("labels", "annotations."+name, s.Spec.Annotations[name])
 	}
+	if s.Spec.Logging != nil {
+		for _, name := range sortedKeys(s.Spec.Logging.Options) {
+			add("labels", "logging.options."+name, s.Spec.Logging.Options[name])
+		}
+	}
+	add("command", "command", strings.Join(s.Spec.Command, " ")+s.Spec.CommandText)
+	add("command", "entrypoint", strings.Join(s.Spec.Entrypoint, " ")+s.Spec.EntrypointText)
 	if s.Spec.Healthcheck != nil {
 		add("command", "healthcheck", strings.Join(s.Spec.Healthcheck.Test, " "))
+	}
+	return slices.Concat(out, sealedInHooks("post_start", s.Spec.PostStart), sealedInHooks("pre_stop", s.Spec.PreStop))
+}
+
+// sealedInHooks are those of the hooks under one key.
+func sealedInHooks(key string, hooks []ring.Hook) (out []sealed) {
+	for _, h := range hooks {
+		if ring.HasSealed(strings.Join(h.Command, " ")) {
+			out = append(out, sealed{"command", key})
+		}
+		for _, name := range sortedKeys(h.Environment) {
+			if ring.HasSealed(h.Environment[name]) {
+				out = append(out, sealed{"env", key + ".environment." + name})
+			}
+		}
 	}
 	return out
 }

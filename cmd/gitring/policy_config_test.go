@@ -238,6 +238,41 @@ func TestValuesOfTheHostStandOnlyWhereThePolicyLetsThem(t *testing.T) {
 	require.NotContains(t, refusals[0].Says+refusals[0].Hint, "hunter2")
 }
 
+// Wherever a value reaches the engine, a host that wants values in files alone says no, and one
+// that names the kind of the place says yes.
+func TestAValueOfTheHostIsFoundInEachPlaceThatTheEngineKeeps(t *testing.T) {
+	for _, tt := range []struct{ says, key, kind string }{
+		{"environment: {K: '$A'}", "environment.K", "env"},
+		{"post_start: [{command: [a], environment: {K: '$A'}}]", "post_start.environment.K", "env"},
+		{"pre_stop: [{command: [a], environment: {K: '$A'}}]", "pre_stop.environment.K", "env"},
+		{"command: [a, '$A']", "command", "command"},
+		{"command: 'a $A'", "command", "command"},
+		{"command: 'a $TWO'", "command", "command"}, // split into words once it is opened
+		{"entrypoint: [a, '$A']", "entrypoint", "command"},
+		{"entrypoint: 'a $TWO'", "entrypoint", "command"},
+		{"healthcheck: {test: [CMD, a, '$A']}", "healthcheck", "command"},
+		{"post_start: [{command: [a, '$A']}]", "post_start", "command"},
+		{"pre_stop: [{command: [a, '$A']}]", "pre_stop", "command"},
+		{"labels: {k: '$A'}", "labels.k", "labels"},
+		{"logging: {driver: local, options: {tag: '$A'}}", "logging.options.tag", "labels"},
+	} {
+		c := commitOf(map[string]string{"web/compose.yaml": "services: {web: {image: nginx, " + tt.says + "}}\n"})
+		set := onProd
+		set.Env, set.EnvKey = map[string]map[string][]byte{"web": {".env": []byte("A=hunter2hunter2\nTWO='hunter2 hunter2'\n")}}, []byte("key")
+		for _, in := range []string{"file", "file, env", "file, command", "file, labels"} {
+			_, refusals := judgeOfPolicy(t, "secrets: {in: ["+in+"]}\n").Look(c, set)
+			if strings.HasSuffix(in, tt.kind) {
+				require.Empty(t, refusals, "%s in %s", tt.says, in)
+				continue
+			}
+			require.Len(t, refusals, 1, "%s in %s", tt.says, in)
+			require.Equal(t, ring.PolicyDenied, refusals[0].Code, tt.says)
+			require.Contains(t, refusals[0].Says, tt.key)
+			require.NotContains(t, refusals[0].Says+refusals[0].Hint, "hunter2")
+		}
+	}
+}
+
 func TestAMistakeInAListIsToldWithItsLine(t *testing.T) {
 	for _, tt := range []struct{ said, want, hint string }{
 		{"capabilities: {add: [+NET_ADMIN, CHOWN]}", "some items begin with + or -", "begin each"},
