@@ -513,6 +513,13 @@ func TestASecretMayOnlyStandWhereItReachesNothingButTheContainer(t *testing.T) {
 		"image: 'web:1', logging: {driver: syslog, options: {syslog-address: 'udp://$PW'}}", "image: 'web:1', post_start: [{command: ['$PW']}]",
 		"image: 'web:1', networks: {default: {aliases: ['$PW']}}", "image: 'web:1', extra_hosts: ['$PW:1.2.3.4']", "image: 'web:1', configs: [{source: s, target: '$PW'}]",
 		"image: 'web:1', environment: ['$PW=1']",
+		// Each of what the policy judges by its value, or a front takes.
+		"image: 'web:1', environment: {LD_LIBRARY_PATH: '$PW'}", "image: 'web:1', environment: {NVIDIA_VISIBLE_DEVICES: '$PW'}", "image: 'web:1', environment: {NVIDIA_DRIVER_CAPABILITIES: '$PW'}",
+		"image: 'web:1', environment: {VIRTUAL_HOST: '$PW'}", "image: 'web:1', environment: {LETSENCRYPT_HOST: '$PW'}",
+		"image: 'web:1', labels: {ofelia.job-exec.x.command: '$PW'}", "image: 'web:1', labels: {io.portainer.accesscontrol.public: '$PW'}", "image: 'web:1', labels: {caddy_0.reverse_proxy: '$PW'}",
+		"image: 'web:1', logging: {driver: splunk, options: {splunk-url: '$PW'}}", "image: 'web:1', logging: {driver: awslogs, options: {awslogs-endpoint: '$PW'}}",
+		"image: 'web:1', logging: {driver: gelf, options: {gelf-address: '$PW'}}",
+		"image: 'web:1', pre_stop: [{command: ['$PW']}]", "image: 'web:1', pre_stop: [{command: [a], environment: {LD_PRELOAD: '$PW'}}]", "image: 'web:1', post_start: [{command: [a], environment: {LD_PRELOAD: '$PW'}}]",
 	} {
 		plan := h.look(older, fstest.MapFS{
 			"shop/compose.yaml": file("services:\n  db: {" + service + "}\nconfigs: {s: {content: x}}\n"),
