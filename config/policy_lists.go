@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -353,7 +354,29 @@ func registryPattern(s string) (string, string) {
 	if host == "**" || !strings.ContainsAny(host, ".:*") && host != "localhost" {
 		return "", "a pattern that begins with a registry, such as docker.io/library/nginx; names are compared whole"
 	}
+	if hint := nobodysPattern(s); hint != "" {
+		return "", hint
+	}
 	return s, ""
+}
+
+// namePart is a part of a repository's name below its registry, as a pattern may have it.
+var namePart = regexp.MustCompile(`^[a-z0-9._*-]+$`)
+
+// nobodysPattern is what to write in place of a pattern that no repository has, or none of
+// those that were meant: a rule of signatures with it would ask nothing, without a word. ""
+// is a good one.
+func nobodysPattern(s string) string {
+	parts := strings.Split(ring.ParseImagePattern(s), "/")
+	for _, part := range parts[1:] {
+		if !namePart.MatchString(part) {
+			return "repositories without tags, below their registry in lower case, such as ghcr.io/acme/web"
+		}
+	}
+	if parts[0] == "docker.io" && len(parts) == 2 && parts[1] != "**" {
+		return "docker.io/library/nginx for an official image, or docker.io/acme/** for all of one account: below docker.io a name has two parts"
+	}
+	return ""
 }
 
 var capabilityWord = regexp.MustCompile(`^[A-Z][A-Z_]+$`)
