@@ -107,6 +107,22 @@ func attacks() []tampering {
 		{name: "a container whose name is written backwards", seal: true, code: proof.NameDiffers, says: "", does: func(s *sample) { s.proof.Statement.Container.Name = "\u202e1-bew-pohs" }},
 		{name: "a name of a mebibyte", seal: true, code: proof.OtherHost, says: "…", does: func(s *sample) { s.proof.Statement.Host = strings.Repeat("edge-1", 1<<18) }},
 		{name: "an id that is none", seal: true, code: proof.BadForm, says: "id of the container", does: func(s *sample) { s.proof.Statement.Container.ID = "c0ffee c0ffee" }},
+		// Labels that programs of Compose obey, and those that gitring obeys.
+		{name: "a container that claims to be run once", seal: true, code: proof.LabelDiffers, says: "com.docker.compose.oneoff is True", does: func(s *sample) { s.label("com.docker.compose.oneoff", "True") }},
+		{name: "another number of Compose", seal: true, code: proof.LabelDiffers, says: "com.docker.compose.container-number is 2", does: func(s *sample) { s.label("com.docker.compose.container-number", "2") }},
+		{name: "another service of Compose", seal: true, code: proof.LabelDiffers, says: "com.docker.compose.service is db", does: func(s *sample) { s.label("com.docker.compose.service", "db") }},
+		{name: "another working folder", seal: true, code: proof.LabelDiffers, says: "project.working_dir is apps/blog", does: func(s *sample) { s.label("com.docker.compose.project.working_dir", "apps/blog") }},
+		{name: "a hash of Compose that is none", seal: true, code: proof.LabelDiffers, says: "config-hash is no hash", does: func(s *sample) { s.label("com.docker.compose.config-hash", "x") }},
+		{name: "another image of Compose", seal: true, code: proof.ImageDiffers, says: "com.docker.compose.image is " + idB, does: func(s *sample) { s.label("com.docker.compose.image", idB) }},
+		{name: "a hook that the commit does not have", seal: true, code: proof.LabelDiffers, says: "gitring.hooks is not what the commit's files give", does: func(s *sample) {
+			s.label("gitring.hooks", `{"post_start":[{"command":["evil"]}]}`)
+		}},
+		{name: "an earlier proof of another host", code: proof.OtherHost, says: "the earlier proof is of host edge-9", asks: func(s *sample, a *proof.Asked) {
+			other := newSample(s.t)
+			other.proof.Statement.Host = "edge-9"
+			other.journal()
+			a.Older = other.file()
+		}},
 		// Who signs.
 		{name: "a signature made for files, by a key that counts", code: proof.Code(ring.Namespace), says: "is not for git", does: func(s *sample) {
 			s.tipped(s.raw(alice, "file", s.headed(s.tree(evilFiles()), "", s.middle()), "x\n"))

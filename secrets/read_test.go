@@ -258,6 +258,24 @@ func TestKeyFilesAreTheirOwnersAlone(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A name in clear is anybody's to write where the MAC covers encrypted values alone.
+func TestANameOfAnAppInClearServesNobody(t *testing.T) {
+	keys := testKeys(t)
+	rule, err := RuleFor([]byte("creation_rules: [{age: '"+keys[0].Recipient+"', mac_only_encrypted: true, encrypted_regex: ^PW$}]"), "x")
+	require.NoError(t, err)
+	for form, plain := range map[Form]string{YAML: "PW: b\n", Env: "PW=b\n"} {
+		body, err := Encrypt(form, []byte(plain), rule, nil, time.Now().UTC(), true)
+		require.NoError(t, err)
+		line := map[Form]string{YAML: ForKey + ": shop\n", Env: ForKey + "=shop\n"}[form]
+		f, err := Read([]byte(line + string(body)))
+		require.NoError(t, err)
+		o, err := f.Open(keys)
+		require.NoError(t, err, "SOPS opens it, too")
+		require.Empty(t, o.For, form)
+		require.Equal(t, plain, string(o.Plain))
+	}
+}
+
 func TestErrorsHoldNoValue(t *testing.T) {
 	const canary = "canary-value-4711"
 	for _, body := range []string{
