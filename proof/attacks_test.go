@@ -114,6 +114,10 @@ func attacks() []tampering {
 		{name: "another working folder", seal: true, code: proof.LabelDiffers, says: "project.working_dir is apps/blog", does: func(s *sample) { s.label("com.docker.compose.project.working_dir", "apps/blog") }},
 		{name: "a hash of Compose that is none", seal: true, code: proof.LabelDiffers, says: "config-hash is no hash", does: func(s *sample) { s.label("com.docker.compose.config-hash", "x") }},
 		{name: "another image of Compose", seal: true, code: proof.ImageDiffers, says: "com.docker.compose.image is " + idB, does: func(s *sample) { s.label("com.docker.compose.image", idB) }},
+		{name: "an image by its id, and another one that runs", seal: true, code: proof.ImageDiffers, says: "the pin is the image " + idB, does: func(s *sample) {
+			s.proof.Statement.Pins["web"] = proof.Pin{Image: idB}
+			s.proof.Statement.Container.Image = idB
+		}},
 		{name: "a hook that the commit does not have", seal: true, code: proof.LabelDiffers, says: "gitring.hooks is not what the commit's files give", does: func(s *sample) {
 			s.label("gitring.hooks", `{"post_start":[{"command":["evil"]}]}`)
 		}},
