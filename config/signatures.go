@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/imagesign"
+	"github.com/gitring/gitring/ring"
 )
 
 const (
@@ -52,6 +53,11 @@ func (k *checker) policySignatures(c *Config, file string, at int, n *yaml.Node)
 		}
 		if i := slices.IndexFunc(rules, func(x imagesign.Rule) bool { return x.Match == r.Match }); i >= 0 {
 			k.inPolicy(file, item.Line, "take it out, or put it before", "policy.%s: match %q is given twice, and the first (%s) counts", signaturesKey, r.Match, rules[i].At)
+			continue
+		}
+		if i := slices.IndexFunc(rules, func(x imagesign.Rule) bool { return ring.ImagePatternCovers(x.Match, r.Match) }); i >= 0 {
+			k.inPolicy(file, item.Line, "put it before that one: the first rule that matches counts",
+				"policy.%s: match %q never counts, because %q (%s) matches the same images before it", signaturesKey, r.Match, rules[i].Match, rules[i].At)
 			continue
 		}
 		rules = append(rules, r)

@@ -76,6 +76,8 @@ func TestAMistakeInTheRulesOfSignaturesIsToldWithItsLine(t *testing.T) {
 		{"a match that no image has, of an official image", `{match: docker.io/nginx, deny: true}`, "is no pattern of repositories"},
 		{"a match that no image has, of all official ones", `{match: "docker.io/*", deny: true}`, "is no pattern of repositories"},
 		{"a match that no image has, by another name of the registry", `{match: Index.Docker.io/nginx, deny: true}`, "is no pattern of repositories"},
+		{"a match behind one that has the same images", `{match: "docker.io/acme/**", deny: true}`, `never counts, because "docker.io" (config.yaml:5)`},
+		{"the same, by another name of the registry", `{match: "Index.docker.io/library/nginx", deny: true}`, `never counts, because "docker.io" (config.yaml:5)`},
 		{"nothing asked", `{match: "**"}`, "has 0 of keys, exec, none and deny"},
 		{"two things asked", `{match: "**", keys: [a.pub], deny: true}`, "has 2 of keys, exec, none and deny"},
 		{"no reason", `{match: "**", none: ""}`, "has no reason"},

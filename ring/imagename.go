@@ -142,6 +142,46 @@ func ImageMatches(pattern, name string) bool {
 	return partsMatch(strings.Split(pattern, "/"), strings.Split(name, "/"))
 }
 
+// mostCovered is how many asterisks a pattern has at most for which ImagePatternCovers knows an
+// answer: the names that stand for it double with each.
+const mostCovered = 8
+
+// ImagePatternCovers reports whether a pattern names all that another one does. It asks about
+// names that stand for the others, with parts that no pattern has.
+func ImagePatternCovers(pattern, other string) bool {
+	if pattern == "*" || pattern == "**" || other == "*" || other == "**" {
+		return pattern == "*" || pattern == "**"
+	}
+	if strings.Count(other, "*") > mostCovered {
+		return false
+	}
+	names := []string{""}
+	below := []string{"", "/\x00", "/\x00/\x01/\x00"} // none, one and several parts
+	other = ParseImagePattern(other)
+	for part := range strings.SplitSeq(other, "/") {
+		ends := []string{"/" + strings.ReplaceAll(part, "*", ""), "/" + strings.ReplaceAll(part, "*", "\x00")}
+		if part == "**" {
+			ends = below
+		}
+		names = eachWith(names, ends)
+	}
+	if !strings.Contains(other, "*") {
+		names = eachWith(names, below)
+	}
+	return !slices.ContainsFunc(names, func(name string) bool { return !ImageMatches(pattern, strings.TrimPrefix(name, "/")) })
+}
+
+// eachWith are all names with each of the ends.
+func eachWith(names, ends []string) (out []string) {
+	for _, name := range names {
+		for _, end := range ends {
+			out = append(out, name+end)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // ParseImagePattern writes the registry of a pattern as those of names are written.
 func ParseImagePattern(pattern string) string {
 	host, rest, has := strings.Cut(pattern, "/")

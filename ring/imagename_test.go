@@ -69,6 +69,33 @@ func TestAPatternOfImagesNamesWhatItSaysAndNoMore(t *testing.T) {
 	}
 }
 
+func TestAPatternOfImagesCoversAnotherOrNot(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, other string
+		covers         bool
+	}{
+		{"*", "ghcr.io/acme", true},
+		{"**", "*", true},
+		{"ghcr.io", "*", false},
+		{"ghcr.io", "ghcr.io/acme/**", true},
+		{"GHCR.io:443", "ghcr.io/acme/web", true},
+		{"ghcr.io/**", "ghcr.io/acme", true},
+		{"ghcr.io/acme/**", "ghcr.io/**", false},
+		{"ghcr.io/acme/**", "ghcr.io/acme/*", true},
+		{"ghcr.io/acme/*", "ghcr.io/acme/**", false},
+		{"ghcr.io/acme/*", "ghcr.io/acme/web", false}, // which names what lies below it, too
+		{"ghcr.io/acme", "ghcr.io/acme/web-*", true},
+		{"ghcr.io/acme/web-*", "ghcr.io/acme/web-*-x", true},
+		{"ghcr.io/acme/web-*-x", "ghcr.io/acme/web-*", false},
+		{"ghcr.io/acme/web", "ghcr.io/acme/web2", false},
+		{"ghcr.io/*/web", "ghcr.io/acme/web/**", false},
+		{"ghcr.io/**/web", "ghcr.io/*/web", true},
+		{"ghcr.io/acme", "quay.io/acme", false},
+	} {
+		require.Equal(t, tt.covers, ImagePatternCovers(tt.pattern, tt.other), "%s covers %s", tt.pattern, tt.other)
+	}
+}
+
 func TestARegistryAtALinkLocalAddressIsKnownInEachSpelling(t *testing.T) {
 	for _, image := range []string{
 		"169.254.169.254/a", "169.254.169.254:80/a", "[fe80::1]:5000/a", "[::ffff:169.254.169.254]:80/a", "[fd00:ec2::254]/a",
