@@ -12,6 +12,7 @@
 //	source         a trusted commit's tree becomes the plan of this host
 //	nofronts       whether the engine can run fronts
 //	env            the values that only this host has
+//	hostvalues     what is wrong with the values that a configuration names
 //	cluster        a swarm: its key, its status, and what a person may not ask of it
 //	secretfiles    encrypted files, and what they hold
 //	keyfiles       files of keys that went bad since

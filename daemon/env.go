@@ -41,6 +41,7 @@ type envFolder struct {
 	dir           string // "" is none
 	key           []byte
 	interpolation map[string]string
+	user          fileUser // nil is self
 
 	mu   sync.Mutex                        // guards what follows
 	last map[string]map[ring.Sealed]string // by app: the values of was
@@ -129,7 +130,7 @@ func (e *envFolder) read() (HostValues, error) {
 	defer root.Close()
 	if st, err := root.Stat("."); err != nil {
 		return v, fmt.Errorf("cannot read env.dir: %w", err)
-	} else if r := loose(st, e.dir); r != nil {
+	} else if r := e.loose(st, e.dir); r != nil {
 		return v, &ring.HostError{Says: "env.dir: " + r.Says, Hint: r.Hint}
 	} else {
 		v.stamp(".", st)
@@ -169,7 +170,7 @@ func (e *envFolder) readShared(root *os.Root, v *HostValues) error {
 	if !st.IsDir() {
 		return &ring.HostError{Says: full + " is no folder", Hint: "make it one; links are not followed"}
 	}
-	if r := loose(st, full); r != nil {
+	if r := e.loose(st, full); r != nil {
 		return &ring.HostError{Says: r.Says, Hint: r.Hint}
 	}
 	v.stamp(manifest.SharedFolder, st)
@@ -359,7 +360,7 @@ func (e *envFolder) file(root *os.Root, p string, entry fs.DirEntry, read func(s
 	if err != nil {
 		return nil, err
 	}
-	if r := loose(st, full); r != nil {
+	if r := e.loose(st, full); r != nil {
 		r.File = "<env.dir>/" + p
 		return nil, r
 	}
@@ -387,9 +388,13 @@ func depth(p string) int {
 
 // loose says why a file or folder is not safe: somebody else may read the one,
 // or put things into the other.
-func loose(st fs.FileInfo, full string) *ring.Refusal {
+func (e *envFolder) loose(st fs.FileInfo, full string) *ring.Refusal {
+	user := fileUser(self)
+	if e.user != nil {
+		user = e.user
+	}
 	uid, _, ok := disk.OwnersOf(st)
-	if ok && uid != 0 && uid != os.Geteuid() {
+	if ok && uid != 0 && uid != user(full) {
 		return &ring.Refusal{Says: fmt.Sprintf("%s belongs to user %d", full, uid), Hint: fmt.Sprintf("chown root %s, or, where gitring serve runs as that user, ask as it: sudo -u '#%d' gitring …", full, uid)}
 	}
 	mode := st.Mode().Perm()

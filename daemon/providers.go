@@ -94,6 +94,10 @@ type answered struct {
 
 // newProviders reads the environments of all providers that a configuration names.
 func newProviders(c *config.Config, log *slog.Logger) (*providers, error) {
+	return providersOf(c, log, self)
+}
+
+func providersOf(c *config.Config, log *slog.Logger, user fileUser) (*providers, error) {
 	if len(c.Secrets.Providers) == 0 {
 		return nil, nil
 	}
@@ -103,7 +107,7 @@ func newProviders(c *config.Config, log *slog.Logger) (*providers, error) {
 		all: map[askedFor]*answered{}, inUse: map[string]map[string][]string{}, turns: map[string]int{},
 	}
 	for name, says := range c.Secrets.Providers {
-		env, err := providerEnv(says.EnvFile)
+		env, err := providerEnv(says.EnvFile, user)
 		if err != nil {
 			return nil, &ring.HostError{Says: "secrets.providers." + name + ": " + err.Error(), Hint: "write lines NAME=value, and chmod 600 " + says.EnvFile, Err: err}
 		}
@@ -121,12 +125,12 @@ func runOwned(ctx context.Context, c program.Call) ([]byte, error) {
 }
 
 // providerEnv is the whole environment of a provider: PATH, HOME and the lines of its file.
-func providerEnv(file string) ([]string, error) {
+func providerEnv(file string, user fileUser) ([]string, error) {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	if file == "" {
 		return env, nil
 	}
-	body, err := disk.ReadOwned(file, disk.Owned{User: os.Geteuid(), Closed: secrets.ClosedTo(file), Most: 1 << 20})
+	body, err := disk.ReadOwned(file, disk.Owned{User: user(file), Closed: secrets.ClosedTo(file), Most: 1 << 20})
 	if err != nil {
 		return nil, err
 	}

@@ -43,10 +43,10 @@ type openedFile struct {
 }
 
 // readSecretKeys reads all files of keys that a configuration names.
-func readSecretKeys(c *config.Config) (all []limitedKeys, err error) {
+func readSecretKeys(c *config.Config, user fileUser) (all []limitedKeys, err error) {
 	for _, k := range c.Secrets.Keys {
 		kind, file := keyPath(k)
-		keys, err := secrets.ReadKeys(kind, file)
+		keys, err := secrets.ReadKeysOf(kind, file, user(file))
 		if err != nil {
 			return nil, &ring.HostError{Says: "secrets.keys: " + err.Error(), Hint: "gitring secret keys --create makes a key; chmod 600 " + file, Err: err}
 		}
@@ -58,7 +58,7 @@ func readSecretKeys(c *config.Config) (all []limitedKeys, err error) {
 // newSecretFiles reads the keys, and what is kept of files that were opened.
 func newSecretFiles(c *config.Config, host []byte) (s *secretFiles, err error) {
 	s = &secretFiles{host: host, interpolation: c.Interpolation, sources: len(c.Sources)}
-	if s.keys, err = readSecretKeys(c); err != nil {
+	if s.keys, err = readSecretKeys(c, self); err != nil {
 		return nil, err
 	}
 	s.kept, err = openCipherStore(filepath.Join(c.State, "ciphertext"))
@@ -429,7 +429,7 @@ func ClosedSecrets(s manifest.Settings) manifest.Settings {
 // OpenSecrets opens encrypted files with the keys of a configuration, and keeps nothing. A
 // key that cannot be read closes them: whoever asks may be somebody else than the daemon.
 func OpenSecrets(c *config.Config, s manifest.Settings, hostKey []byte) manifest.Settings {
-	keys, err := readSecretKeys(c)
+	keys, err := readSecretKeys(c, self)
 	if err != nil || len(keys) == 0 {
 		return ClosedSecrets(s)
 	}

@@ -32,11 +32,14 @@ func keyFault(place string, line int, says string) error {
 
 // ReadKeys reads the keys of a file that nobody can read or write but root and the user that
 // gitring runs as.
-func ReadKeys(kind KeyKind, path string) (Keys, error) {
+func ReadKeys(kind KeyKind, path string) (Keys, error) { return ReadKeysOf(kind, path, os.Geteuid()) }
+
+// ReadKeysOf is ReadKeys where gitring runs as another user than who asks.
+func ReadKeysOf(kind KeyKind, path string, user int) (Keys, error) {
 	if says := publicIn(path); says != "" {
 		return nil, keyFault(path, 0, says)
 	}
-	body, err := disk.ReadOwned(path, disk.Owned{User: os.Geteuid(), Closed: ClosedTo(path), Most: maxKeyFile})
+	body, err := disk.ReadOwned(path, disk.Owned{User: user, Closed: ClosedTo(path), Most: maxKeyFile})
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,9 @@ func (g *globals) configCheck(file string, cfg *config.Config) error {
 		}
 		out.Sources = append(out.Sources, s.Name)
 	}
+	if err := daemon.CheckValues(cfg); err != nil {
+		return err
+	}
 	if g.machine() {
 		return g.encode(out)
 	}
