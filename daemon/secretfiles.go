@@ -210,11 +210,11 @@ func (o openerFor) open1(read *secrets.File, f manifest.SecretFile) (*secrets.Op
 	case shared, covered && inFolder, slices.Contains(opened.For, f.App):
 		return opened, nil
 	default:
-		return nil, notForApp(f, opened, inFolder)
+		return nil, notForApp(read, f, opened, inFolder)
 	}
 }
 
-func notForApp(f manifest.SecretFile, opened *secrets.Opened, inFolder bool) *ring.Refusal {
+func notForApp(read *secrets.File, f manifest.SecretFile, opened *secrets.Opened, inFolder bool) *ring.Refusal {
 	why := "the key that opens it is not bound to its source and path"
 	switch {
 	case f.Another:
@@ -225,10 +225,11 @@ func notForApp(f manifest.SecretFile, opened *secrets.Opened, inFolder bool) *ri
 	if len(opened.For) > 0 {
 		why = "its " + manifest.ForKey + " names other apps"
 	}
-	return &ring.Refusal{
-		Code: ring.SecretNotFor, OfFile: true, Says: "is not for app " + f.App + ": " + why,
-		Hint: "add " + manifest.ForKey + ": " + f.App + " to the encrypted values of the file, or bind a key of the host to " + f.Folder + "/** (secrets.keys: paths, sources)",
+	hint := "bind a key of the host to " + f.Folder + "/** (secrets.keys: paths, sources)"
+	if read.Form != secrets.Age && read.Form != secrets.Binary { // those have no place for it
+		hint = "add " + manifest.ForKey + ": " + f.App + " to the encrypted values of the file, or " + hint
 	}
+	return &ring.Refusal{Code: ring.SecretNotFor, OfFile: true, Says: "is not for app " + f.App + ": " + why, Hint: hint}
 }
 
 // opens reports whether the limits of keys let them open a file.

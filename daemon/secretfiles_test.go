@@ -657,6 +657,17 @@ func TestNobodyGetsTheSecretsOfAnotherApp(t *testing.T) {
 		require.Equal(t, ring.SecretNotFor, plan.Refused["blog"].Code)
 		require.Equal(t, ring.SecretNotFor, plan.Refused["shop"].Code)
 	})
+	t.Run("a form without values has no place for whose it is", func(t *testing.T) {
+		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+		h.d.secrets.sources = 2
+		mounts := "services: {web: {image: 'web:1', pull_policy: never, secrets: [s]}}\nsecrets: {s: {file: ./s.enc}}\n"
+		plan := h.look(older, fstest.MapFS{
+			"apps/shop/compose.yaml": file(mounts), "apps/shop/s.enc": {Data: encrypt(t, secrets.Binary, canary, keys.recipient)},
+			"apps/blog/compose.yaml": file(env("x.enc.env")), "apps/blog/x.enc.env": sealedFile(shops),
+		})
+		require.Equal(t, "bind a key of the host to apps/shop/** (secrets.keys: paths, sources)", plan.Refused["shop"].Hint)
+		require.Contains(t, plan.Refused["blog"].Hint, "add gitring_for: blog to the encrypted values of the file, or bind a key")
+	})
 	t.Run("the file says which app it serves", func(t *testing.T) {
 		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
 		h.d.secrets.sources = 2

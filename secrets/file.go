@@ -219,11 +219,17 @@ func (f *File) write(tree branch) ([]byte, error) {
 
 // closed is the refusal of a file that no key opens, with whom it is for and who this host is.
 func (f *File) closed(keys Keys) error {
-	has := "this host has no key"
-	hint := "gitring secret keys --create makes one; name it in secrets.keys of the configuration, add it to .sops.yaml, then sops updatekeys"
+	has, made := "this host has no key", "gitring secret keys --create makes one; name it in secrets.keys of the configuration"
+	hint := made + ", add it to .sops.yaml, then sops updatekeys <file>"
+	if f.Form == Age {
+		hint = made + ", then encrypt the file again with age for it"
+	}
 	if names := keys.Recipients(); len(names) > 0 {
 		has = "this host has " + strings.Join(shortened(names), ", ")
-		hint = "add " + names[0] + " to .sops.yaml, then sops updatekeys"
+		hint = "add " + names[0] + " to .sops.yaml, then sops updatekeys <file>"
+		if f.Form == Age { // sops reads no such file
+			hint = "encrypt it again with age, for this host too: -r " + names[0]
+		}
 	}
 	return closedFile("is for "+strings.Join(shortened(f.Recipients()), ", ")+"; "+has, hint)
 }

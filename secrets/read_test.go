@@ -201,8 +201,11 @@ func TestAFileOfAgeIsOpenedByItsKeysAlone(t *testing.T) {
 		_, err = f.Open(others)
 		r := requireCode(t, "SecretKey", err)
 		require.Contains(t, r.Says, "this host has "+others[0].Recipient[:10])
-		require.Contains(t, r.Hint, others[0].Recipient)
+		require.Contains(t, r.Hint, "encrypt it again with age")
+		require.Contains(t, r.Hint, "-r "+others[0].Recipient)
+		require.NotContains(t, r.Hint, ".sops.yaml", "sops reads no file of age")
 		_, err = f.Open(nil)
+		require.NotContains(t, requireCode(t, "SecretKey", err).Hint, "sops updatekeys")
 		require.Contains(t, requireCode(t, "SecretKey", err).Says, "this host has no key")
 
 		for at := range len(body) {
