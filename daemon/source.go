@@ -284,6 +284,7 @@ func (f *follower) askedFurther(c *ring.Commit, v HostValues) (manifest.Reading,
 func (f *follower) here(v HostValues) manifest.Settings {
 	s := v.Settings(f.settings, f.d.env.key)
 	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
+	s.InForce = f.d.ledger.inForce(f.settings.Source)
 	s.Traffic.Never = f.d.noFronts.said(time.Now())
 	s.Denied = f.d.judge.Denies
 	s.NoChown = !mayChown() || s.Swarm && os.Geteuid() != 0 // only root reads what it gave away

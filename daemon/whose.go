@@ -161,6 +161,22 @@ func (l *ledger) held(source string) map[string]string {
 	return out
 }
 
+// inForce are the names of the apps of a source that are in force, in order.
+func (l *ledger) inForce(source string) (out []string) {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for app, f := range l.facts.Apps {
+		if f.App.Source == source {
+			out = append(out, app)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // apps are all apps in force, by name, and those of the newest plans, by source.
 func (l *ledger) apps() (inForce map[string]ring.InForce, next map[string][]ring.App) {
 	l.mu.Lock()

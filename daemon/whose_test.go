@@ -394,3 +394,12 @@ func planHeld(j admission.Judge, l *ledger, files map[string]string) (ring.Plan,
 	return j.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree},
 		manifest.Settings{Source: "prod", Host: "edge-1", Names: l.names("prod"), Held: l.held("prod")})
 }
+
+// A plan is told which apps are in force, of its source alone.
+func TestTheLedgerKnowsWhichAppsOfASourceAreInForce(t *testing.T) {
+	l := &ledger{facts: ring.NewFacts()}
+	for _, a := range []ring.App{{Name: "web", Source: "prod"}, {Name: "db", Source: "prod"}, {Name: "lab", Source: "lab"}} {
+		l.facts.Set(ring.InForce{App: a})
+	}
+	require.Equal(t, []string{"db", "web"}, l.inForce("prod"))
+}

@@ -47,6 +47,9 @@ type Settings struct {
 	// Held are the apps in force by their names on the engine, as EngineNames has them:
 	// of two apps that take one such name only the other one is refused.
 	Held map[string]string
+	// InForce are the names of the apps that the source has in force, in order. They only serve
+	// hints.
+	InForce []string
 	// Denied reports whether the host denies an app by itself, whatever else is planned:
 	// such an app takes no name from another. nil denies none.
 	Denied func(a *ring.App) bool
@@ -296,7 +299,7 @@ func (r *reader) readApps(apps []candidate) []outcome {
 	}
 	r.joinElsewhere(out)
 	for i := range out {
-		r.nameFormerEnv(&out[i])
+		r.nameFormerEnv(&out[i], out)
 	}
 	return out
 }

@@ -15,7 +15,7 @@ import (
 // apps are the same. An app is read anew where anything differs that it was read from. Zero remembers nothing. It
 // is not for several goroutines at once.
 type Memory struct {
-	settings Settings // but Names, Held and Denied, which no app is read from, and Secrets, which has a print
+	settings Settings // but Names, Held, InForce and Denied, which no app is read from, and Secrets, which has a print
 	apps     map[string]remembered
 }
 
@@ -65,7 +65,7 @@ func (f *facts) add(one fact) {
 // Look is Look, of which the apps that are as they were are not read again.
 func (m *Memory) Look(c *ring.Commit, s Settings) Reading {
 	known := s
-	known.Names, known.Held, known.Denied, known.Secrets, known.ran = nil, nil, nil, nil, nil
+	known.Names, known.Held, known.InForce, known.Denied, known.Secrets, known.ran = nil, nil, nil, nil, nil, nil
 	if !reflect.DeepEqual(m.settings, known) {
 		m.settings, m.apps = copied(known), nil
 	}

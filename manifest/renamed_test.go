@@ -42,3 +42,42 @@ func TestValuesOfAnAppsFormerNameAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// An app that was moved with git mv, and has no volumes, is told of the folder of its old name,
+// where that has what it lacks.
+func TestValuesOfAnAppThatLeftWithTheCommitAreNamed(t *testing.T) {
+	const compose = "services:\n  web: {image: 'a:${TAG}', env_file: [more.env]}\n"
+	all := map[string][]byte{".env": []byte("TAG=1\n"), "more.env": []byte("A=1\n")}
+	for _, tc := range []struct {
+		name    string
+		inForce []string
+		env     map[string]map[string][]byte
+		folder  string // another one in the commit
+		want    int    // how many of the two refusals say so
+	}{
+		{"it was moved", []string{"shop"}, map[string]map[string][]byte{"shop": all}, "", 2},
+		{"it is not in force", nil, map[string]map[string][]byte{"shop": all}, "", 0},
+		{"it is still in the commit", []string{"shop"}, map[string]map[string][]byte{"shop": all}, "shop", 0},
+		{"the host has no such folder", []string{"shop"}, nil, "", 0},
+		{"it has the file alone", []string{"shop"}, map[string]map[string][]byte{"shop": {"more.env": []byte("A=1\n")}}, "", 1},
+		{"it has other values", []string{"shop"}, map[string]map[string][]byte{"shop": {".env": []byte("B=1\n")}}, "", 0},
+		{"the new name has its own", []string{"shop"}, map[string]map[string][]byte{"shop": all, "store": {".env": []byte("B=1\n")}}, "", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tree := map[string]string{"store/compose.yaml": compose}
+			if tc.folder != "" {
+				tree[tc.folder+"/compose.yaml"] = "services:\n  web: {image: 'a:${TAG}'}\n"
+			}
+			_, list := Check(repo(tree), Settings{Source: "prod", Env: tc.env, EnvKey: []byte("k"), InForce: tc.inForce})
+			got := 0
+			for _, r := range list {
+				if strings.HasPrefix(r.Hint, "this host has values for shop, which is in force and not in this commit") && strings.Contains(r.Hint, ": mv <env.dir>/shop <env.dir>/store; else ") {
+					got++
+				}
+			}
+			if got != tc.want {
+				t.Errorf("%d say so: %v", got, list)
+			}
+		})
+	}
+}
