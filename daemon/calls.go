@@ -285,7 +285,7 @@ func (d *Daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 	st, _ := d.loop.Status()
 	for i := range st.Sources {
 		if src := &st.Sources[i]; src.Name == f.cfg.Name && p.Commit != "" {
-			foundOut(&p.Changes, src)
+			foundOut(&p, src)
 		}
 	}
 	p.UnderWay = slices.DeleteFunc(reconcile.Moving(p.world, f.cfg.Name, time.Now()), func(m ring.Move) bool { return isChange(&p.Changes, &m) })
@@ -345,8 +345,9 @@ func (d *Daemon) plannedOf(ctx context.Context, f *follower, r api.PlanRequest) 
 
 // foundOut adds what only looking at this host and a registry could tell of a commit, and
 // what the daemon found out since it has the commit: which apps are refused besides, and
-// why it is not carried out yet.
-func foundOut(c *ring.Changes, src *ring.SourceStatus) {
+// why it is not carried out yet. What the plan has asked anew itself is not taken from there.
+func foundOut(p *plannedHere, src *ring.SourceStatus) {
+	c := &p.Changes
 	if next := src.Next; next != nil && next.Commit == c.Commit && c.Awaiting == "" {
 		c.Waits = waitsBy(c.Waits, next)
 	}
@@ -355,9 +356,50 @@ func foundOut(c *ring.Changes, src *ring.SourceStatus) {
 		if a.Refusal == nil || a.Refusal.Commit != c.Commit || slices.ContainsFunc(c.Refusals, func(r *ring.Refusal) bool { return r.App == a.Name }) {
 			continue
 		}
-		c.Refusals = append(c.Refusals, a.Refusal)
+		if p.askedAnew(src.Name, a) {
+			continue
+		}
+		r := *a.Refusal
+		if at := p.triedAt(a); !at.IsZero() {
+			r.Says += "; tried last at " + at.UTC().Format("15:04:05") + " UTC"
+		}
+		c.Refusals = append(c.Refusals, &r)
 		c.Apps = slices.DeleteFunc(c.Apps, func(x ring.AppChanges) bool { return x.App == a.Name })
 	}
+}
+
+// askedAnew reports whether an app was refused by what a plan does anew: reading the commit,
+// with the values and the policy of now, and asking this host what is in the way.
+func (p *plannedHere) askedAnew(source string, a *ring.AppStatus) bool {
+	for i := range p.world.Sources {
+		src := &p.world.Sources[i]
+		if src.Name != source || src.Next == nil {
+			continue
+		}
+		if r := src.Next.Refused[a.Name]; r != nil && r.Code == a.Refusal.Code {
+			return true
+		}
+	}
+	try := p.world.Recent.Tries[ring.Action{Kind: ring.DoAdmit, App: a.Name}.Target()]
+	return try.Refusal != nil && try.Refusal.Code == a.Refusal.Code
+}
+
+// triedAt is when the step was tried last for whose outcome an app is refused, such as a pull;
+// zero where that is not known.
+func (p *plannedHere) triedAt(a *ring.AppStatus) (at time.Time) {
+	app, _ := p.next.App(a.Name)
+	for i := range app.Services {
+		s := &app.Services[i]
+		step := ring.Action{App: a.Name, Service: s.Name, Image: s.Spec.Image}
+		for _, kind := range []ring.ActionKind{ring.DoResolve, ring.DoPull, ring.DoVerify} {
+			step.Kind = kind
+			try := p.world.Recent.Tries[step.Target()]
+			if try.Refusal != nil && try.Refusal.Code == a.Refusal.Code && try.At.After(at) {
+				at = try.At
+			}
+		}
+	}
+	return at
 }
 
 // waitsBy is why a commit waits, by the plan and by the status: what holds its apps is in both, and

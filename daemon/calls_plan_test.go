@@ -3,10 +3,12 @@ package daemon
 import (
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -32,9 +34,9 @@ func TestAPlanOfACommitKnowsWhatTheHostFoundOut(t *testing.T) {
 		Apps: []ring.AppStatus{{Name: "shop", Refusal: r}, {Name: "web"}, {Name: "old", Refusal: &ring.Refusal{App: "old", Commit: "c1"}}},
 	}
 	plan := func(commit ring.SHA, refusals ...*ring.Refusal) *ring.Changes {
-		c := &ring.Changes{Commit: commit, Refusals: refusals, Apps: []ring.AppChanges{{App: "shop"}, {App: "web"}, {App: "old"}}}
-		foundOut(c, src)
-		return c
+		p := plannedHere{Changes: ring.Changes{Commit: commit, Refusals: refusals, Apps: []ring.AppChanges{{App: "shop"}, {App: "web"}, {App: "old"}}}}
+		foundOut(&p, src)
+		return &p.Changes
 	}
 	c := plan("c2")
 	require.Equal(t, []*ring.Refusal{r}, c.Refusals, "of this commit alone")
@@ -48,6 +50,54 @@ func TestAPlanOfACommitKnowsWhatTheHostFoundOut(t *testing.T) {
 	require.Empty(t, c.Refusals)
 	require.Empty(t, c.Waits)
 	require.Len(t, c.Apps, 3)
+}
+
+// A plan that reads the commit and asks the host anew does not repeat what was refused before
+// somebody mended the host. What it cannot ask again, such as a registry, is told with its time.
+func TestAPlanDoesNotRepeatWhatItAskedAnew(t *testing.T) {
+	tried := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	refused := func(code ring.Code) *ring.Refusal {
+		return &ring.Refusal{Code: code, App: "shop", Commit: "c2", Says: "no"}
+	}
+	for _, tt := range []struct {
+		name   string
+		stored ring.Code
+		read   *ring.Refusal // when the daemon read the commit
+		tries  map[string]ring.Try
+		says   string // "" tells nothing
+	}{
+		{"a variable that is set by now", ring.UndefinedVariable, refused(ring.UndefinedVariable), nil, ""},
+		{"a volume that is free by now", ring.VolumeElsewhere, nil, map[string]ring.Try{"admit shop": {Refusal: refused(ring.VolumeElsewhere)}}, ""},
+		{
+			"an image that a registry did not have", ring.ImageNotFound, nil,
+			map[string]ring.Try{"resolve web:1 shop/web": {At: tried, Refusal: refused(ring.ImageNotFound)}}, "no; tried last at 03:04:05 UTC",
+		},
+		{"something else", ring.AppTaken, nil, map[string]ring.Try{"admit shop": {Refusal: refused(ring.VolumeElsewhere)}}, "no"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			src := &ring.SourceStatus{Name: "prod", Apps: []ring.AppStatus{{Name: "shop", Refusal: refused(tt.stored)}}}
+			p := plannedHere{
+				Changes: ring.Changes{Commit: "c2", Apps: []ring.AppChanges{{App: "shop"}}},
+				next:    ring.Plan{Apps: []ring.App{{Name: "shop", Services: []ring.Service{{Name: "web", Spec: ring.Spec{Image: "web:1"}}}}}},
+			}
+			read := &ring.Plan{Source: "prod", Commit: "c2", Refused: map[string]*ring.Refusal{}}
+			if tt.read != nil {
+				read.Refused["shop"] = tt.read
+			}
+			p.world.Sources = []reconcile.Source{{Name: "prod", Next: read}}
+			p.world.Recent.Tries = tt.tries
+			foundOut(&p, src)
+			if tt.says == "" {
+				require.Empty(t, p.Refusals)
+				require.Len(t, p.Apps, 1)
+				return
+			}
+			require.Len(t, p.Refusals, 1)
+			require.Equal(t, tt.says, p.Refusals[0].Says)
+			require.Equal(t, "no", src.Apps[0].Refusal.Says, "the status keeps its own")
+			require.Empty(t, p.Apps)
+		})
+	}
 }
 
 // Of a commit that waits the plan and the status know something each, and what both know is said once.
