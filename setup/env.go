@@ -248,7 +248,7 @@ func (in *Setup) nextOfValues(add func(string, ...any)) {
 	switch {
 	case !wanting:
 	case in.Result.Env == "":
-		add("a place for values that Git does not hold: mkdir -m 0700 %s, and env: {dir: %s} in %s", pasteable(filepath.Join(filepath.Dir(in.Result.Config), envName)), envName, pasteable(in.Result.Config))
+		add("a place for values that Git does not hold: %s, and env: {dir: %s} in %s", commandf("mkdir -m 0700 %s", pasteable(filepath.Join(filepath.Dir(in.Result.Config), envName))), envName, pasteable(in.Result.Config))
 	default:
 		add("values that Git does not hold go below %s, one folder for each app, each file with chmod 600", pasteable(in.Result.Env))
 	}

@@ -90,27 +90,40 @@ func (in *Setup) signByDefault(ctx context.Context) error {
 	return nil
 }
 
+// A command is one that a person is to paste: it stays on one line.
+type command string
+
+// commandf is a command of parts.
+func commandf(format string, args ...any) command { return command(fmt.Sprintf(format, args...)) }
+
 // again is a command that goes on where this one wrote: without its folder it would begin anew.
-func (in *Setup) again(command string) string {
+func (in *Setup) again(does string) command {
 	if in.options.Out != "" {
-		command += " --out " + pasteable(in.options.Out)
+		does += " --out " + pasteable(in.options.Out)
 	}
-	return command
+	return command(does)
 }
 
 // ListNext is what is left to do, in order.
 func (in *Setup) ListNext(ctx context.Context) {
 	add := func(format string, args ...any) {
 		in.Result.Next = append(in.Result.Next, fmt.Sprintf(format, args...))
+		var commands []string
+		for _, x := range args {
+			if c, ok := x.(command); ok {
+				commands = append(commands, string(c))
+			}
+		}
+		in.Result.Commands = append(in.Result.Commands, commands)
 	}
 	o := &in.Result
 	if len(o.Plan.Refusals) > 0 {
-		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", admission.CountRefused(o.Plan.Refusals), pasteable(in.Dir), pasteable(o.Config))
+		add("mend what is refused (%s): %s tells each with its place", admission.CountRefused(o.Plan.Refusals), commandf("gitring validate %s --config %s", pasteable(in.Dir), pasteable(o.Config)))
 	}
 	if len(o.Withheld) > 0 {
 		file := in.policyPath()
-		add("what was not granted to an app, if you want it: gitring policy suggest --config %s --app %s shows it, and --write %s --reason '…' with it grants it%s",
-			pasteable(o.Config), o.Withheld[0].Apps[0], pasteable(file), in.counts(file))
+		add("what was not granted to an app, if you want it: %s shows it, and %s with it grants it%s",
+			commandf("gitring policy suggest --config %s --app %s", pasteable(o.Config), o.Withheld[0].Apps[0]), commandf("--write %s --reason '…'", pasteable(file)), in.counts(file))
 	}
 	in.nextOfValues(add)
 	if len(o.Withheld) == 0 && in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
@@ -118,7 +131,8 @@ func (in *Setup) ListNext(ctx context.Context) {
 		if in.ungrantable {
 			add("what the apps ask of the host: nothing can be granted before their mistakes are mended; then %s", in.again("gitring init --force --grants=most"))
 		} else if _, err := os.Stat(file); in.there != nil && err == nil || in.onlyRoot { // a person chooses what it grants
-			add("what the apps ask of the host: gitring policy suggest --config %s shows it, and --write %s --reason '…' with it grants it%s", pasteable(o.Config), pasteable(file), in.counts(file))
+			add("what the apps ask of the host: %s shows it, and %s with it grants it%s",
+				commandf("gitring policy suggest --config %s", pasteable(o.Config)), commandf("--write %s --reason '…'", pasteable(file)), in.counts(file))
 		} else {
 			add("what the apps ask of the host: %s grants it, with the line of each; gitring policy suggest shows it before", in.again("gitring init --force --grants=most"))
 		}
@@ -130,7 +144,7 @@ func (in *Setup) ListNext(ctx context.Context) {
 		add("a %s that %s would find what is meant: %s writes it", searchName, in.searchWhy, in.again("gitring init --search-file"))
 	}
 	if in.Named(ctx) != nil {
-		add("Git does not know who you are, and makes no commit: %s", checkout.NameIt)
+		add("Git does not know who you are, and makes no commit: %s", command(checkout.NameIt))
 	}
 	if o.Refusal != nil && o.Introduction == "" {
 		add("the history is not signed: %s makes one signed, empty commit that trust begins with", in.again("gitring init --introduce"))
@@ -149,8 +163,8 @@ func (in *Setup) ListNext(ctx context.Context) {
 	}
 	if u, err := url.Parse(o.URL); err == nil && u.Scheme == "ssh" {
 		dir := filepath.Dir(o.Config)
-		add("a key that may only read: ssh-keygen -t ed25519 -N '' -f %s, and give its .pub to the forge as a deploy key", filepath.Join(dir, "deploy_key"))
-		add("the forge's host key: ssh-keyscan %s > %s, and compare it with what the forge publishes", u.Hostname(), filepath.Join(dir, "known_hosts"))
+		add("a key that may only read: %s, and give its .pub to the forge as a deploy key", commandf("ssh-keygen -t ed25519 -N '' -f %s", pasteable(filepath.Join(dir, "deploy_key"))))
+		add("the forge's host key: %s, and compare it with what the forge publishes", commandf("ssh-keyscan %s > %s", u.Hostname(), pasteable(filepath.Join(dir, "known_hosts"))))
 	}
 	for _, r := range o.Plan.Refusals {
 		if r.Code == ring.ForeignProject || r.Code == ring.VolumeElsewhere {
@@ -161,8 +175,8 @@ func (in *Setup) ListNext(ctx context.Context) {
 	if err := in.wouldServe(); err != nil {
 		add("gitring serve would end: %v", err)
 	}
-	add("gitring serve --config %s, or as a service: docs/how-to/install.md", o.Config)
-	add("refuse bad pushes here: gitring init --hook --config %s", o.Config)
+	add("%s, or as a service: docs/how-to/install.md", commandf("gitring serve --config %s", pasteable(o.Config)))
+	add("refuse bad pushes here: %s", commandf("gitring init --hook --config %s", pasteable(o.Config)))
 }
 
 // counts says which line a policy needs in the configuration; "" where it is there.

@@ -76,7 +76,7 @@ func (in *Setup) signingKey(ctx context.Context) (signingKey, error) {
 	}
 	return signingKey{}, &exit.Failure{
 		Code: exit.NotFound, Says: "no signing key: Git is set to none, and ~/.ssh has none",
-		Hint: in.again("gitring init --generate-key") + " makes one (--generate-key=ed25519-sk on a security key, which asks for a touch at each commit), --key names one",
+		Hint: string(in.again("gitring init --generate-key")) + " makes one (--generate-key=ed25519-sk on a security key, which asks for a touch at each commit), --key names one",
 	}
 }
 
@@ -203,6 +203,8 @@ func (in *Setup) generated(ctx context.Context) (signingKey, error) {
 	if err := cmd.Run(); err != nil {
 		return signingKey{}, fmt.Errorf("cannot make a key with ssh-keygen: %s", cmp.Or(checkout.LastLine(errs.String()), err.Error()))
 	}
+	in.Result.Wrote = append(in.Result.Wrote, file)
+	in.Result.Undo = append(in.Result.Undo, fmt.Sprintf("rm %s %s", pasteable(file), pasteable(file+".pub")))
 	return in.keyOf(ctx, file, false)
 }
 

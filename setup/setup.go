@@ -59,6 +59,8 @@ type Result struct {
 	Undo         []string      `json:"undo,omitempty"` // commands, for what was done
 	Git          []GitSetting  `json:"git"`
 	Next         []string      `json:"next"`
+	// Commands are those in each of Next, as they stand there.
+	Commands [][]string `json:"-"`
 
 	key signingKey
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/policy"
@@ -266,8 +267,32 @@ func (g *globals) showDone(in *setup.Setup) error {
 	s.Gap()
 	s.Line(0, "", screen.Painted("Next:", screen.Bold))
 	for i, step := range o.Next {
-		s.Line(2, " ", screen.Text(fmt.Sprintf("%d.", i+1)), screen.Text(step))
+		showStep(s, fmt.Sprintf("%d.", i+1), step, o.Commands[i])
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err
+}
+
+// showStep writes one thing to do. On a terminal where it takes more than a line its commands
+// have lines of their own, which nothing breaks: they are to be pasted.
+func showStep(s *screen.Screen, number, step string, commands []string) {
+	indent := 2
+	if width := s.LineWidth(); width == 0 || indent+len(number)+1+utf8.RuneCountInString(step) <= width {
+		s.Line(indent, " ", screen.Text(number), screen.Text(step))
+		return
+	}
+	say := func(text string) {
+		s.Line(indent, " ", screen.Text(number), screen.Text(text))
+		indent, number = 4, ""
+	}
+	for _, c := range commands {
+		before, after, found := strings.Cut(step, c)
+		if !found {
+			continue
+		}
+		say(strings.TrimSpace(before))
+		s.Pasted(indent, c)
+		step = strings.TrimLeft(after, " ,;")
+	}
+	say(step)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,4 +72,34 @@ func TestACommandToUndoIsOneLine(t *testing.T) {
 	s.Pasted(2, long)
 	require.Contains(t, s.String(), "\n  "+long+"\n")
 	require.Contains(t, s.String(), "is\n  broken")
+}
+
+// A command that is to be pasted is never broken over lines, and stands alone where its step
+// takes more than one.
+func TestCommandsOfNextStepsStayOnOneLine(t *testing.T) {
+	const suggest, write = "gitring policy suggest --config /etc/gitring/config.yaml --app immich", "--write /etc/gitring/policy.yaml --reason '…'"
+	step := "what was not granted to an app, if you want it: " + suggest + " shows it, and " + write + " with it grants it"
+	for _, tt := range []struct {
+		name     string
+		width    int
+		step     string
+		commands []string
+		want     []string
+	}{
+		{"not a terminal", 0, step, []string{suggest, write}, []string{"  1. " + step}},
+		{"it fits", 80, "gitring serve --config x, or so", []string{"gitring serve --config x"}, []string{"  1. gitring serve --config x, or so"}},
+		{"it does not fit", 80, step, []string{suggest, write}, []string{
+			"  1. what was not granted to an app, if you want it:", "    " + suggest, "    shows it, and", "    " + write, "    with it grants it",
+		}},
+		{"a command at the start", 40, "gitring serve --config /a/long/path.yaml, or as a service", []string{"gitring serve --config /a/long/path.yaml"}, []string{
+			"  1.", "    gitring serve --config /a/long/path.yaml", "    or as a service",
+		}},
+		{"no command", 30, "commit that and push it: hosts read it", nil, []string{"  1. commit that and push it:", "    hosts read it"}},
+	} {
+		s := screen.New(false, tt.width)
+		showStep(s, "1.", tt.step, tt.commands)
+		if got := strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n"); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
 }
