@@ -114,7 +114,7 @@ rest`
 	got := planned(t, begin, "service shop/db replicas 1 env A=1\nservice shop/web replicas 3 env B=1\nservice shop/cache live a\ncommit c2 shop/db=d1 shop/web=v2 -shop/old -shop/gone")
 	db := got["shop/db"]
 	require.Equal(t, ring.ChangeRecreate, db.Class)
-	require.Regexp(t, `^stop up to 10s \+ start about [34]s: host port 5432/tcp$`, db.Gap)
+	require.Regexp(t, `^stop up to 10s \+ start about [34]s, or 2m if it never becomes ready: host port 5432/tcp$`, db.Gap)
 	require.Contains(t, []int{13, 14, 15}, db.GapSeconds)
 	require.Equal(t, []ring.FieldChange{{Field: "env A", Class: ring.ChangeRecreate, Values: &ring.ValueChange{To: "1"}}}, db.Fields[:1])
 	require.Empty(t, db.Order)

@@ -31,6 +31,9 @@ func (t *Pass) recreateGap(app *ring.App, old, s *ring.Service, why string) (say
 	default:
 		says += say(" about %s", took.Round(time.Second))
 	}
+	if measured && s.Gated() {
+		says += say(", or %s if it never becomes ready", plainly(patienceOf(s)))
+	}
 	if measured {
 		seconds = int(math.Ceil((stop + took).Seconds()))
 	}
