@@ -45,7 +45,7 @@ func (t *Pass) changeCounts(src *Source, present map[string][]string) map[ring.C
 		have, app := t.Facts.Apps[next.Name].App, t.pinnedAs(next)
 		for i := range app.Services {
 			s := &app.Services[i]
-			c := classifyChange(&have, &app, s)
+			c := t.classifyNow(&have, &app, s)
 			if c.class == ring.ChangeCreate && s.Version != "" && t.runsAs(ring.ID(next.Name, s.Name), s.Version) {
 				continue
 			}

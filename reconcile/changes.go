@@ -112,10 +112,24 @@ func (t *Pass) withheldSays(next *ring.App, c *ring.AppChanges) string {
 		why = declaredReason(next.Hold)
 	}
 	changes := slices.ContainsFunc(c.Services, func(s ring.ServiceChange) bool { return s.Class != ring.ChangeNone })
-	if why.None() || !changes && why.Code != ring.WhyLeftToCompose {
+	if why.None() {
+		return t.servicesHeldSays(c)
+	}
+	if !changes && why.Code != ring.WhyLeftToCompose {
 		return ""
 	}
 	return say("app %s: %s", next.Name, why.Says)
+}
+
+// servicesHeldSays is who holds services of an app that would change, where nobody holds all of it.
+func (t *Pass) servicesHeldSays(c *ring.AppChanges) (says string) {
+	for i := range c.Services {
+		id := ring.ID(c.App, c.Services[i].Service)
+		if why := t.heldBy(id); c.Services[i].Class != ring.ChangeNone && !why.None() {
+			says = joinSays(says, say("service %s: %s", id, why.Says))
+		}
+	}
+	return says
 }
 
 // joinSays puts two sentences into one line; either may be "".
@@ -148,9 +162,7 @@ func (t *Pass) changesTo(next *ring.App, app ring.App) ring.AppChanges {
 
 // serviceChange is the same as people read it.
 func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.ServiceChange {
-	old, known := inForce(have, s.Name)
-	of, old := t.runsNow(have, old, s)
-	c := classifyFrom(of, old, known, next, s)
+	c := t.classifyNow(have, next, s)
 	out := ring.ServiceChange{Service: s.Name, FrontOf: s.FrontOf, From: c.old.Version, To: s.Version, Class: c.class}
 	switch {
 	case c.known && c.old.Kind == ring.Worker && s.Kind.Ends():

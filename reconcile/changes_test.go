@@ -233,6 +233,11 @@ expect 1 events rollout.restored web c2`
 
 	same := planOf(t, begin, "commit c3 db=d2 web=w2")
 	require.True(t, same.Empty(), "what failed is not tried again: %+v", same)
+
+	const approve = begin + "\napply approve"
+	require.Empty(t, planOf(t, approve, "service db env A=0\ncommit c3 db=d1 web=w1").Awaiting, "nothing is to be approved")
+	require.Contains(t, planOf(t, approve, "service db env A=0\nservice web replicas 3\ncommit c3 db=d1 web=w1").Awaiting, "would change in place 1")
+	require.Contains(t, planOf(t, approve, "service db env A=0\ncommit c3 db=d1 web=w3").Awaiting, "would roll 1")
 }
 
 // A folder is planned as a commit is: what a person or the commit itself withholds is told with it.
@@ -258,6 +263,9 @@ func TestAPlanSaysWhatHoldsAnApp(t *testing.T) {
 	require.Regexp(t, `^app blog: held by alice until .*: a story$`, plan.Waits)
 	require.False(t, plan.Empty())
 	require.Empty(t, planOf(t, begin+"hold blog/", "commit c2 shop/db=d2 shop/web=w1 blog=b1").Waits, "nothing of it is withheld")
+	plan = planOf(t, begin+"hold shop/web", "commit c2 shop/db=d2 shop/web=w2 blog=b2")
+	require.Regexp(t, `^service shop/web: held by alice until .*: a story$`, plan.Waits, "of one service")
+	require.Empty(t, planOf(t, begin+"hold shop/web", "commit c2 shop/db=d2 shop/web=w1 blog=b2").Waits, "it does not change")
 	plan = planOf(t, begin+"hold blog/", "commit c2 shop/db=d1 shop/web=w1 -blog")
 	require.Regexp(t, `^app blog: held by alice until .*: a story$`, plan.Waits)
 

@@ -76,11 +76,12 @@ func (t *Pass) runsNow(have *ring.App, old, s *ring.Service) (*ring.App, *ring.S
 	return &good.App, &good.Service
 }
 
-// classifyChange says what a plan means for a service, beside the one in force. Where most of it is
+// classifyNow says what a plan means for a service, beside what runs of it. Where most of it is
 // only counted, nothing is said of what differs.
-func classifyChange(have, next *ring.App, s *ring.Service) classified {
+func (t *Pass) classifyNow(have, next *ring.App, s *ring.Service) classified {
 	old, known := inForce(have, s.Name)
-	return classifyFrom(have, old, known, next, s)
+	of, old := t.runsNow(have, old, s)
+	return classifyFrom(of, old, known, next, s)
 }
 
 // classifyFrom is the same beside any version of the service, and its app.
