@@ -272,3 +272,31 @@ func TestAPlanSaysWhatHoldsAnApp(t *testing.T) {
 	plan = planOf(t, begin+"hold shop/", "app blog held \"vacation\"\ncommit c2 shop/db=d2 shop/web=w1 blog=b2")
 	require.Regexp(t, `^app blog: held: .*; app shop: held by alice until .*: a story$`, plan.Waits)
 }
+
+// The status names the trusted commit where a refused app alone is behind it, or holds the whole
+// commit up, and not where something is on its way.
+func TestTheCommitThatIsFollowedIsToldWhereAnAppIsRefused(t *testing.T) {
+	status := func(lines string) ring.SourceStatus {
+		t.Helper()
+		s := newStory()
+		for _, line := range strings.Split(lines, "\n") {
+			require.NoError(t, s.tell(line), line)
+		}
+		return Diff(s.world(), s.clock()).Status.Sources[0]
+	}
+	const begin = "service shop/web on_failure restore min_ready 1s\nservice blog/web min_ready 1s\nversion w2 exits 1 after 1s\n" +
+		"commit c1 shop/web=w1 blog/web=b1\nrest\n"
+	const broken = begin + "commit c2 shop/web=w2 blog/web=b2\nrest\n"
+	st := status(broken)
+	require.Nil(t, st.Followed)
+	require.Contains(t, st.Commit, "c2f")
+	for _, apply := range []string{"", "apply commit\n"} {
+		st = status(broken + apply + "commit c3 shop/web=w1 -blog/web refused blog\nwait 1m")
+		require.Contains(t, st.Commit, "c2f")
+		require.NotNil(t, st.Followed, apply)
+		require.Contains(t, st.Followed.Commit, "c3f")
+		require.Equal(t, "blog", st.Followed.App)
+	}
+	st = status(broken + "commit c3 shop/web=w1 blog/web=b2\nrest")
+	require.Nil(t, st.Followed, "all are at it")
+}

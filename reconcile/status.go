@@ -45,6 +45,7 @@ func (t *Pass) sourceStatus(src *Source, st *ring.SourceStatus) {
 	if c := src.Commit; c != nil && (st.Commit == "" || st.Commit == c.SHA) {
 		st.Signer, st.Subject, st.Committed, st.Note = c.Signer, c.Subject, c.ClaimedAt, c.Note
 	}
+	st.Followed = t.followed(src, &f)
 	st.Next = t.nextStatus(src)
 	sync, why := t.syncState(src, st)
 	if src.Awaiting != "" && st.Refusal == nil {
@@ -135,6 +136,24 @@ func (t *Pass) refusalTold(src *Source, names map[string]bool, r *ring.Refusal) 
 		}
 	}
 	return false
+}
+
+// followed is the trusted commit of a source, where the app that is behind is refused, or the
+// whole commit waits for an app that is; nil elsewhere. An app may be behind that is not in
+// force at all.
+func (t *Pass) followed(src *Source, behind *ring.InForce) *ring.Followed {
+	c, next := src.Commit, src.Next
+	if c == nil || next == nil || next.Commit != c.SHA || next.Refusal != nil || behind.App.Commit == "" || behind.App.Commit == c.SHA {
+		return nil
+	}
+	out := ring.Followed{Commit: c.SHA, Subject: c.Subject, Signer: c.Signer, Committed: c.ClaimedAt}
+	for _, name := range t.appNames(src) {
+		if t.appRefusal(src, name) != nil && (name == behind.App.Name || src.Apply == ApplyCommit) {
+			out.App = name
+			return &out
+		}
+	}
+	return nil
 }
 
 // appBehind is the app in force that is furthest behind: its commit is the newest

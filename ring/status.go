@@ -90,6 +90,9 @@ type SourceStatus struct {
 	Committed time.Time `json:"committed,omitzero"` // the time the commit claims
 	Trusted   SHA       `json:"trusted,omitempty"`  // the anchor: "trusted up to"
 	Trust     string    `json:"trust,omitempty"`    // a warning about the trust mode; "" for strict
+	// Followed is the trusted commit, where an app that is refused keeps Commit behind it; nil
+	// elsewhere.
+	Followed *Followed `json:"followed,omitempty"`
 	// FirstUse is the commit that was trusted because it came first, for as long
 	// as all rests on it; nil once an introduction or a person took its place.
 	FirstUse *FirstUse `json:"first_use,omitempty"`
@@ -124,6 +127,21 @@ func (s *SourceStatus) Condition(kind string) *Condition {
 		}
 	}
 	return nil
+}
+
+// Followed is a commit that is followed though not every app is at it.
+type Followed struct {
+	Commit    SHA       `json:"commit"`
+	Subject   string    `json:"subject,omitempty"`
+	Signer    string    `json:"signer,omitempty"`
+	Committed time.Time `json:"committed,omitzero"` // the time the commit claims
+	App       string    `json:"app"`                // that is refused
+}
+
+// HeldUp is who keeps the commit from being carried out whole, as a sentence; behind is the
+// newest one that every app is at.
+func (f *Followed) HeldUp(behind SHA) string {
+	return "held up by app " + f.App + ", which is refused; all apps are at " + behind.Short() + " or later"
 }
 
 // FirstUse is where trust began without anybody's word.

@@ -160,9 +160,13 @@ func RunsBeside(src *ring.SourceStatus) (out []ring.SHA) {
 func showSource(s *screen.Screen, src ring.SourceStatus, v *View) {
 	overrides, now := v.overrides, v.Now
 	// Subject, signer and age are those of the commit in force, and of the trusted
-	// one only where none is.
-	ahead := src.Trusted != "" && src.Trusted != src.Commit
+	// one where none is, or where only what is refused is behind it.
+	ahead := src.Trusted != "" && src.Trusted != src.Commit && src.Followed == nil
 	inForce := src.Commit != ""
+	behind := src.Commit
+	if f := src.Followed; f != nil {
+		src.Commit, src.Subject, src.Signer, src.Committed = f.Commit, f.Subject, f.Signer, f.Committed
+	}
 	s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(ring.SourceWord(&src), sourceHue(&src)),
 		screen.Text(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), screen.Text(wording.When(inForce || !ahead, src.Subject)))
 	if ahead && !inForce {
@@ -171,6 +175,9 @@ func showSource(s *screen.Screen, src ring.SourceStatus, v *View) {
 	s.Line(2, ", ", screen.Labelled("signed by ", src.Signer), screen.Text(committed(src.Committed, now)), screen.Text(checked(src.Checked, now)), screen.Text(wording.When(src.Checking, "checking now")))
 	if ahead && inForce {
 		s.Line(2, "", screen.Text("trusted up to "+src.Trusted.Short()))
+	}
+	if f := src.Followed; f != nil {
+		s.Line(2, "", screen.Text(f.HeldUp(behind)))
 	}
 	for _, c := range RunsBeside(&src) {
 		if signer := v.Signers[c]; signer != "" && signer != src.Signer {

@@ -292,6 +292,26 @@ func TestAServiceThatCrashesHasItsNextTry(t *testing.T) {
 	require.NotContains(t, seen(ring.SlotCrashed, "exited with code 1"), "next try")
 }
 
+// A commit that an app keeps back by being refused is what the head of its source shows, with what
+// holds it up: the one before may be the broken one that it takes back.
+func TestTheHeadIsTheCommitThatIsFollowed(t *testing.T) {
+	src := ring.SourceStatus{
+		Name: "prod", Branch: "main", Sync: ring.SyncDegraded, Commit: "b2c3d4e5", Subject: "Break it", Signer: "bob@example.org", Trusted: "c3d4e5f6",
+		Apps: []ring.AppStatus{{Name: "blog", Commit: "b2c3d4e5", Refusal: &ring.Refusal{Code: ring.UnknownKey, Says: "no"}}},
+	}
+	head := func() string {
+		s := screen.New(false, 0)
+		Status(s, &ring.Status{Host: "edge-1", Sources: []ring.SourceStatus{src}}, View{})
+		return s.String()
+	}
+	require.Contains(t, head(), "main b2c3d4e  Break it\n  signed by bob@example.org, never reached\n  trusted up to c3d4e5f\n")
+	src.Followed = &ring.Followed{Commit: "c3d4e5f6", Subject: "Take it back", Signer: "alice@example.org", App: "blog"}
+	seen := head()
+	require.Contains(t, seen, "main c3d4e5f  Take it back\n  signed by alice@example.org, never reached\n  held up by app blog, which is refused; all apps are at b2c3d4e or later\n")
+	require.NotContains(t, seen, "Break it")
+	require.NotContains(t, seen, "trusted up to")
+}
+
 // Lesson L28: short ids, null times and null lists are shown, not fatal.
 func TestAnEmptyStatusIsShown(t *testing.T) {
 	for _, wide := range []bool{false, true} {

@@ -355,7 +355,10 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 		Mark: sourceMark(src), Name: src.Name, Branch: src.Branch, Commit: cmp.Or(src.Commit, src.Trusted), Subject: src.Subject, Signer: src.Signer, Note: src.Note,
 		Checked: a.clock.of(src.Checked), Committed: a.clock.of(src.Committed), Checking: src.Checking, Refusal: src.Refusal, Acts: a.may(api.ScopeOperate),
 	}
-	if src.Commit != "" && src.Trusted != src.Commit {
+	if f := src.Followed; f != nil {
+		v.Commit, v.Subject, v.Signer, v.Committed = f.Commit, f.Subject, f.Signer, a.clock.of(f.Committed)
+		v.Warnings = append(v.Warnings, trouble{Tone: toneWait, What: "followed", Says: f.HeldUp(src.Commit)})
+	} else if src.Commit != "" && src.Trusted != src.Commit {
 		v.Trusted = src.Trusted
 	}
 	if src.Tip != src.Commit && src.Tip != src.Trusted && (src.Refusal == nil || src.Refusal.Commit != src.Tip) {

@@ -115,7 +115,8 @@ func fullStatus() ring.Status {
 		Cluster:   &ring.ClusterStatus{Name: "prod", State: ring.ClusterQuorum, Acts: "node-3", Nodes: []ring.NodeStatus{{Name: "node-2", Manager: true, State: "ready", Tasks: 1}}},
 		Sources: []ring.SourceStatus{{
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401", Unconfined: "ports (r)",
-			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Code: ring.WhyAppRefused, On: "web/web",
+			Followed: &ring.Followed{Commit: sha, Subject: "s", Signer: "a@b", Committed: at, App: "web"},
+			Trust:    "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Code: ring.WhyAppRefused, On: "web/web",
 			Doubts: []string{"d"}, Next: &ring.Next{Commit: sha, Reason: "r", Code: ring.WhyImagePending, On: "web/web"}, Refusal: refusal,
 			Conditions: []ring.Condition{{Type: ring.ConditionOld, Status: ring.ConditionTrue, Reason: "r", Since: at, Commit: sha, ExitCode: 1}},
 			Apps: []ring.AppStatus{{
