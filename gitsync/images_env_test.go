@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -294,6 +295,48 @@ func TestFortyCommitsOfABot(t *testing.T) {
 		refusal := judged(edits)
 		require.NotNil(t, refusal, "%v", edits)
 		require.Equal(t, ring.NotImagesOnly, refusal.Code, "%v", edits)
+	}
+}
+
+// What a file is moves with no tag: not whether it may be executed, and not whether it is a link.
+func TestRoleImagesChangesNoModeOfAFile(t *testing.T) {
+	y := newYard(t)
+	y.allow("alice", "")
+	y.allow("bot", "")
+	const was, is = "image: nginx:1.27", "image: nginx:1.28"
+	blob := func(text string) string {
+		file := filepath.Join(t.TempDir(), "blob")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return y.git("hash-object", "-w", file)
+	}
+	staged := func(mode, text string) {
+		y.git("update-index", "--add", "--cacheinfo", mode+","+blob(text)+",a/compose.yaml")
+	}
+	trust := y.trust(bound(Binding{Signer: "alice@example.org"}, Binding{Signer: "bot@example.org", Roles: []Role{RoleImages}}))
+	for _, tt := range []struct {
+		name, from, to, text string
+		passes               bool
+	}{
+		{"a move", "100644", "100644", is, true},
+		{"a move of what may be executed", "100755", "100755", is, true},
+		{"may be executed", "100644", "100755", was, false},
+		{"a move, and may be executed", "100644", "100755", is, false},
+		{"a move, and may not be executed", "100755", "100644", is, false},
+		{"a link that becomes a file", "120000", "100644", is, false},
+		{"a file that becomes a link", "100644", "120000", is, false},
+		{"where a link leads", "120000", "120000", is, false},
+	} {
+		staged(tt.from, was)
+		anchor := y.commit("alice", noon, "one "+tt.name)
+		staged(tt.to, tt.text)
+		_, refusal, err := trust.Range(y, anchor, y.commit("bot", noon, "two "+tt.name), noon, nil)
+		require.NoError(t, err)
+		if tt.passes {
+			require.Nil(t, refusal, tt.name)
+			continue
+		}
+		require.NotNil(t, refusal, tt.name)
+		require.Equal(t, ring.NotImagesOnly, refusal.Code, tt.name)
 	}
 }
 

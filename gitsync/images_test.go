@@ -53,6 +53,8 @@ var beyond = []struct{ name, was, is, why string }{
 	{"a word", "image: nginx:1.27", "image: nginx:latest", "another shape"},
 	{"from a word", "image: nginx:stable", "image: nginx:1.28", "another shape"},
 	{"no tag any more", "image: nginx:1.27", "image: nginx", "of the same image"},
+	{"no tag any more, beside its digest", "image: nginx:1.27" + digestA, "image: nginx" + digestB, "another shape"},
+	{"a tag beside a digest alone", "image: nginx" + digestA, "image: nginx:1.27" + digestB, "another shape"},
 	{"no digest any more", "image: nginx:1.27" + digestA, "image: nginx:1.28", "takes a digest away"},
 	{"a comment", "image: nginx:1.27 # a", "image: nginx:1.27 # b", "line 1"},
 	{"a comment beside a move", "image: nginx:1.27 # a", "image: nginx:1.28 # b", "line 1"},
