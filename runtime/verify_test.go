@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -305,6 +306,45 @@ func TestMoreThan64BundlesCountForNothingAndSaySo(t *testing.T) {
 			require.Equal(t, ring.ImageUnsigned, codeOf(err), "%v", err)
 			require.ErrorContains(t, err, "65 bundles or more, and above 64 none counts")
 		}
+	}
+}
+
+// One manifest may have many layers, and so may many: they are counted together.
+func TestMoreThan64LayersOfBundlesCountForNothing(t *testing.T) {
+	for _, tt := range []struct {
+		first, before int // layers of a manifest before the good one's, and in that before the bundle
+		good          bool
+	}{{0, 63, true}, {0, 64, false}, {32, 31, true}, {32, 32, false}} {
+		s := signedRegistry(t, "cosign3-tags")
+		tag := strings.Replace(s.Images["index"], ":", "-", 1)
+		listed, ok := s.Manifest("acme/p256", tag)
+		require.True(t, ok)
+		var index, m map[string]any
+		require.NoError(t, json.Unmarshal(listed.Body, &index))
+		c, _ := s.Manifest("acme/p256", index["manifests"].([]any)[0].(map[string]any)["digest"].(string))
+		require.NoError(t, json.Unmarshal(c.Body, &m))
+		good := m["layers"].([]any)
+		other := map[string]any{"mediaType": "text/plain", "digest": s.Images["index"], "size": 1}
+		var list []any
+		put := func(n int, more []any) {
+			m["layers"] = append(slices.Repeat([]any{other}, n), more...)
+			body, err := json.Marshal(m)
+			require.NoError(t, err)
+			list = append(list, map[string]any{"mediaType": c.Type, "digest": s.PutManifest("acme/p256", "", c.Type, body), "size": len(body), "artifactType": imagesign.BundleType})
+		}
+		put(tt.first, nil)
+		put(tt.before, good)
+		index["manifests"] = list
+		body, err := json.Marshal(index)
+		require.NoError(t, err)
+		s.PutManifest("acme/p256", tag, listed.Type, body)
+		_, err = s.verify(t, "p256", s.Images["index"], 1, "p256")
+		if tt.good {
+			require.NoError(t, err, "%v", tt)
+			continue
+		}
+		require.Equal(t, ring.ImageUnsigned, codeOf(err), "%v: %v", tt, err)
+		require.ErrorContains(t, err, "more than 64 layers")
 	}
 }
 
