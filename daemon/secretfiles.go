@@ -239,9 +239,10 @@ func (k limitedKeys) opens(source, file string) bool {
 }
 
 // covers reports whether keys have each limit that tells one app's files from another's.
-// Ciphertext can be copied, so a key without limits says nothing of whose a file is.
+// Ciphertext can be copied, so a key without limits says nothing of whose a file is; neither
+// does one for all paths.
 func (k limitedKeys) covers(sources, paths bool) bool {
-	return (!sources || len(k.sources) > 0) && (!paths || len(k.paths) > 0)
+	return (!sources || len(k.sources) > 0) && (!paths || len(k.paths) > 0 && !slices.Contains(k.paths, "**"))
 }
 
 // again opens newer ciphertext of the same values in place of a file whose key is gone. The

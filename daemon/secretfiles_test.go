@@ -20,6 +20,7 @@ import (
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/secrets"
@@ -685,6 +686,43 @@ func TestNobodyGetsTheSecretsOfAnotherApp(t *testing.T) {
 		plan := h.look(older, tree)
 		require.Len(t, plan.Apps, 10, "%v", plan.Refused)
 	})
+}
+
+// Where a signer of the one source is bound to paths, a key says whose a file is by its paths
+// alone, and not by those that are of all apps.
+func TestAKeyThatIsBoundToNoAppOpensForNoneWhereASignerIs(t *testing.T) {
+	keys := newKeyring(t)
+	of := func(text string) []byte { return encrypt(t, secrets.Env, "PW="+canary+"\n"+text, keys.recipient) }
+	for _, tt := range []struct {
+		name           string
+		sources, paths []string
+		app            string
+		body           []byte
+		code           ring.Code
+	}{
+		{"its folder", nil, []string{"apps/shop/**"}, "shop", of(""), ""},
+		{"its folder, and the source", []string{"prod"}, []string{"apps/shop/**"}, "shop", of(""), ""},
+		{"another folder", nil, []string{"apps/shop/**"}, "blog", of(""), ring.SecretKey},
+		{"no limit", nil, nil, "shop", of(""), ring.SecretNotFor},
+		{"the source alone", []string{"prod"}, nil, "shop", of(""), ring.SecretNotFor},
+		{"all paths", nil, []string{"**"}, "shop", of(""), ring.SecretNotFor},
+		{"all paths beside its folder", nil, []string{"apps/shop/**", "**"}, "shop", of(""), ring.SecretNotFor},
+		{"all paths, and the file names the app", nil, []string{"**"}, "shop", of("gitring_for=shop\n"), ""},
+		{"no limit, and the file names the app", nil, nil, "shop", of("gitring_for=blog,shop\n"), ""},
+		{"no limit, and the file names another one", nil, nil, "shop", of("gitring_for=blog\n"), ring.SecretNotFor},
+	} {
+		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file, Sources: tt.sources, Paths: tt.paths})
+		_, r := openerFor{secretFiles: h.d.secrets, source: "prod", limited: true}.Open(manifest.SecretFile{
+			Source: "prod", App: tt.app, Folder: "apps/" + tt.app, Path: "apps/" + tt.app + "/x.enc.env", Body: tt.body,
+		})
+		if tt.code == "" {
+			require.Nil(t, r, tt.name)
+			continue
+		}
+		require.NotNil(t, r, tt.name)
+		require.Equal(t, tt.code, r.Code, tt.name)
+		require.NotContains(t, r.Says+r.Hint, canary)
+	}
 }
 
 // What may be pushed by anybody is never opened: its plan would be an oracle.
