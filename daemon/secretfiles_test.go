@@ -725,6 +725,28 @@ func TestAKeyThatIsBoundToNoAppOpensForNoneWhereASignerIs(t *testing.T) {
 	}
 }
 
+// What was read is kept as long as nothing by which files were opened changed: a source whose
+// signer is bound to paths since is read anew, and so it is with another key, host or source.
+func TestWhatDecidesWhoseAFileIsHasFilesReadAnew(t *testing.T) {
+	keys, other := newKeyring(t), newKeyring(t)
+	print := func(limited bool, sources int, host string, key config.SecretKey) string {
+		h := newSecretHost(t, key)
+		h.d.secrets.sources, h.d.secrets.host = sources, []byte(host)
+		return h.d.secrets.print(limited)
+	}
+	key := config.SecretKey{AgeFile: keys.file}
+	was := print(false, 1, "k", key)
+	require.Equal(t, was, print(false, 1, "k", key))
+	for what, is := range map[string]string{
+		"a signer is bound to paths": print(true, 1, "k", key), "another source": print(false, 2, "k", key), "another key of the host": print(false, 1, "l", key),
+		"another key":        print(false, 1, "k", config.SecretKey{AgeFile: other.file}),
+		"a key for a source": print(false, 1, "k", config.SecretKey{AgeFile: keys.file, Sources: []string{"prod"}}),
+		"a key for paths":    print(false, 1, "k", config.SecretKey{AgeFile: keys.file, Paths: []string{"a/**"}}),
+	} {
+		require.NotEqual(t, was, is, what)
+	}
+}
+
 // What may be pushed by anybody is never opened: its plan would be an oracle.
 func TestWhatIsNotVerifiedIsNotOpened(t *testing.T) {
 	keys := newKeyring(t)

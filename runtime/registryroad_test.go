@@ -180,6 +180,31 @@ func TestCredentialsGoToNoServerOfTokensThatMayNotHaveThem(t *testing.T) {
 	require.False(t, asked, "it sends us nowhere")
 }
 
+// A registry that is asked by TLS cannot have its credentials sent in clear, not even to its own
+// host.
+func TestCredentialsGoToNoServerOfTokensInClearWhereTheRegistryIsNot(t *testing.T) {
+	var logins []string
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, _, _ := r.BasicAuth()
+		logins = append(logins, user)
+		_, _ = w.Write([]byte(`{"token":"t"}`))
+	}))
+	defer tokens.Close()
+	for base, asked := range map[string]bool{"https://127.0.0.1:1": false, "http://127.0.0.1:1": true} {
+		logins = nil
+		c := &registryClient{base: base, repo: "a", road: newRegistryRoad("127.0.0.1", nil)}
+		c.creds.Username, c.creds.Password = "alice", "let me in"
+		_, err := c.token(t.Context(), tokens.URL+"/token", "s")
+		if !asked {
+			require.ErrorContains(t, err, "asked in clear")
+			require.Empty(t, logins)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, []string{"alice"}, logins)
+	}
+}
+
 func TestAChallengeIsRead(t *testing.T) {
 	for said, want := range map[string][]string{
 		`Bearer realm="https://a/t",service="s, t",scope="x"`: {"bearer", "https://a/t", "s, t"},
