@@ -224,6 +224,37 @@ func TestFilesOfSOPSAreOpenedToEqualValues(t *testing.T) {
 	require.Equal(t, 25, equal)
 }
 
+// Versions are made of values: whoever changes recipients or the file's own key rolls nothing.
+func TestNewRecipientsAndANewKeyOfAFileChangeNoValue(t *testing.T) {
+	b := newBench(t)
+	first, second := b.kinds[0], b.kinds[1]
+	for _, form := range forms {
+		t.Run(string(form), func(t *testing.T) {
+			file := b.path("x.enc." + string(form))
+			require.NoError(t, os.WriteFile(file, b.encrypt(form, plains[form], first.flag, first.recipient), 0o600))
+			opened := func(keys Keys) (*Opened, []byte) {
+				body, err := os.ReadFile(file)
+				require.NoError(t, err)
+				f, err := Read(body)
+				require.NoError(t, err)
+				o, err := f.Open(keys)
+				require.NoError(t, err)
+				return o, body
+			}
+			was, before := opened(first.keys)
+			rules := "creation_rules: [{age: '" + second.recipient + "'}]\n"
+			require.NoError(t, os.WriteFile(b.path(".sops.yaml"), []byte(rules), 0o600))
+			for _, args := range [][]string{{"updatekeys", "--yes"}, {"rotate", "--in-place"}} {
+				b.must(b.sops, append(args, "--input-type", typeOf(form), file)...)
+				is, body := opened(second.keys)
+				require.NotEqual(t, before, body, args)
+				require.Equal(t, was.Plain, is.Plain, args)
+				before = body
+			}
+		})
+	}
+}
+
 // requireSame holds what gitring opened to what sops writes of the same file.
 func (b *bench) requireSame(form Form, body []byte, got *Opened) {
 	t := b.t
