@@ -306,7 +306,7 @@ func TestWhoMayWriteOneFolderStopsNoOtherAppByWhatItClaims(t *testing.T) {
 		{"its container_name", "services: {a: {image: a, container_name: front}}\n", "would both be called container_name front"},
 		{"its volume by the name it gets", "services: {a: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {name: shop_data}}\n", "would both be called volume shop_data"},
 		{"its volume by the name it chose", "services: {a: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {name: special}}\n", "would both be called volume special"},
-		{"its network", "services: {a: {image: a, networks: [net]}}\nnetworks: {net: {name: shopnet}}\n", "would both be called network shopnet"},
+		{"its network", "services: {a: {image: a, networks: [net]}}\nnetworks: {net: {name: shopnet}}\n", "would both be called network shopnet on the engine, and app shop has it; Compose warns and joins it, where it has the same key"},
 		{"its port", "services: {a: {image: a, ports: ['127.0.0.1:8080:80']}}\n", "is published by app shop"},
 		{"the folder that it has next", "services: {a: {image: a, volumes: ['../shop/later:/v']}}\n", "is the data of app shop"},
 		{"the port that it has next, refused otherwise", privileged + "ports: ['9090:80']}}\n", "a.privileged"},

@@ -72,6 +72,7 @@ func TestRefusals(t *testing.T) {
 		{name: "a container's name that could be the ID of another", files: web("image: a", "container_name: 0123456789ab"), code: ring.BadName, line: 4},
 		{name: "an alias that could be a container's ID", files: web("image: a", "networks:", "  default: {aliases: [web1, 0123456789ab]}"), code: ring.BadName, line: 5, says: "alias"},
 		{name: "a service that could be called as a container", files: map[string]string{"web/compose.yaml": "services:\n  feedfacecafe: {image: x}\n"}, code: ring.BadName, line: 2},
+		{name: "a variable with an operator that is none", files: web("image: 'a:${TAG:1}'"), code: ring.BadValue, line: 3, says: `"${TAG:1}" is no variable`},
 		{name: "a restart policy that is none", files: web("image: a", "restart: sometimes"), code: ring.BadValue, line: 4},
 		{name: "a signal that is none", files: web("image: a", "stop_signal: 'TERM; rm'"), code: ring.BadValue, line: 4},
 		{name: "a grace of nothing", files: web("image: a", "stop_grace_period: 0s"), code: ring.BadValue, line: 4},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -172,6 +173,9 @@ func (n engineName) clash(o outcome, says string) *fault {
 	if n.hint == "" {
 		return &fault{code: ring.AppTaken, place: o.at, says: says, hint: "rename one of the apps"}
 	}
+	if strings.HasPrefix(n.name, networkWord) {
+		says += "; Compose warns and joins it, where it has the same key"
+	}
 	return &fault{code: ring.Conflict, place: place{file: n.at.File, line: n.at.Line}, says: says, hint: n.hint}
 }
 
@@ -183,6 +187,9 @@ type engineName struct {
 	hint       string
 	dataless   bool // its author chose it, and nothing is kept under it
 }
+
+// networkWord begins the name of a network.
+const networkWord = "network "
 
 // EngineNames are the names that an app takes on the engine, as Settings.Held has them.
 func EngineNames(a *ring.App) []string {
@@ -206,9 +213,9 @@ func namesOf(a *ring.App) []engineName {
 	for _, n := range a.Networks {
 		switch what := "network " + n.Key; {
 		case n.Name != "":
-			out = append(out, engineName{"network " + n.Name, what, a.Place("networks." + n.Key + ".name"), hint, true})
+			out = append(out, engineName{networkWord + n.Name, what, a.Place("networks." + n.Key + ".name"), hint, true})
 		case n.External == "":
-			out = append(out, engineName{name: "network " + ring.NetworkName(a.Name, n.Key), what: what})
+			out = append(out, engineName{name: networkWord + ring.NetworkName(a.Name, n.Key), what: what})
 		}
 	}
 	for _, v := range a.Volumes {

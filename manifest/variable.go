@@ -253,6 +253,7 @@ func (x *expansion) operator(name, body string, depth int) {
 	if !x.known(name) {
 		return
 	}
+	written := body
 	val, set := x.vars.value(name)
 	if strings.HasPrefix(body, ":") {
 		set = set && val.plain != ""
@@ -271,7 +272,7 @@ func (x *expansion) operator(name, body string, depth int) {
 	case op == '?':
 		x.required(name, word)
 	default:
-		x.fail(ring.BadValue, "write ${NAME}, ${NAME:-default} or ${NAME:?message}; $$ is a dollar", "%q is no variable", "${"+name+head(body)+"}")
+		x.fail(ring.BadValue, "write ${NAME}, ${NAME:-default} or ${NAME:?message}; $$ is a dollar", "%q is no variable", "${"+name+head(written)+"}")
 	}
 }
 
