@@ -277,6 +277,10 @@ func (f *fold) take(e *ring.Event) {
 		}
 	case ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutAborted, ring.JobSucceeded, ring.JobFailed:
 		f.last[e.App+"/"+e.Service] = e
+	case ring.AppRecovered: // by a change of the host, with the commit as it is
+		if at := f.last[e.App]; e.Service == "" && at != nil && at.Kind == ring.AppRefused {
+			f.last[e.App] = e
+		}
 	case ring.AppInForce, ring.AppRefused, ring.AppRemoved:
 		f.last[e.App] = e
 		f.awaiting = nil

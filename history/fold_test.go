@@ -324,3 +324,34 @@ func TestTheHistoryHasEachMoveOfATagWithWhatCameOfIt(t *testing.T) {
 	tell(ring.TagApproved, "web", "image nginx:1 at b: it is meant")
 	require.Contains(t, line().Says, "approved by ops: image nginx:1 at b: it is meant")
 }
+
+func TestAnAppThatIsRefusedNoMoreIsNoLineOfItsCommit(t *testing.T) {
+	const c, next = ring.SHA("a1b2c3d4"), ring.SHA("b2c3d4e5")
+	var events []ring.Event // the newest first
+	tell := func(kind string, c ring.SHA, app, service string) {
+		events = append([]ring.Event{{Seq: int64(len(events) + 1), Kind: kind, Source: "prod", Commit: c, App: app, Service: service, Reason: "why"}}, events...)
+	}
+	outcomes := func() (out []string) {
+		for _, c := range Fold(events, Present{}) {
+			out = append(out, string(c.Commit)+" "+c.Outcome+" | "+c.Says)
+		}
+		return out
+	}
+	tell(ring.CommitAccepted, c, "", "")
+	tell(ring.AppInForce, c, "shop", "")
+	tell(ring.AppRefused, c, "shop", "") // the host lost a key, say
+	tell(ring.AppRefused, c, "wiki", "")
+	require.Equal(t, []string{"a1b2c3d4 partly refused | shop: why; wiki: why"}, outcomes())
+	tell(ring.AppRecovered, c, "wiki", "web") // a service of what runs is well again
+	tell(ring.AppRecovered, c, "shop", "")
+	require.Equal(t, []string{"a1b2c3d4 partly refused | wiki: why"}, outcomes())
+	tell(ring.AppRecovered, c, "wiki", "")
+	require.Equal(t, []string{"a1b2c3d4 live | "}, outcomes())
+
+	tell(ring.AppRefused, c, "shop", "")
+	tell(ring.CommitAccepted, next, "", "")
+	tell(ring.AppInForce, next, "shop", "")
+	tell(ring.AppRecovered, next, "shop", "") // by another commit: this one was refused
+	require.Equal(t, []string{"b2c3d4e5 live | ", "a1b2c3d4 partly refused | shop: why"}, outcomes())
+	require.Contains(t, Kinds, ring.AppRecovered)
+}
