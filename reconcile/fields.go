@@ -165,15 +165,15 @@ func versionDifferences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s
 		}
 		says := secretsMoved(markedText(x.Field(i)), markedText(y.Field(i)))
 		if len(says) == 0 {
-			says = []string{cmp.Or(composeKeys[name], name)}
+			says = []string{cmp.Or(fieldWords[name], name)}
 		}
 		add("spec."+name, says...)
 	}
 	return out
 }
 
-// composeKeys are what Compose calls fields that have another name here.
-var composeKeys = map[string]string{"network_of": "network_mode", "pid_of": "pid", "ipc_of": "ipc"}
+// fieldWords are what people call fields that have another name here: Compose's, mostly.
+var fieldWords = map[string]string{"network_of": "network_mode", "pid_of": "pid", "ipc_of": "ipc", "mark": "a restart by hand"}
 
 // sameField reports whether a field has the same in both.
 func sameField(a, b reflect.Value) bool {

@@ -138,7 +138,7 @@ func TestEveryFieldOfAServiceHasAClassAndThePlanKeepsToIt(t *testing.T) {
 			require.Len(t, c.Fields, 1)
 			require.Equal(t, class, c.Fields[0].Class)
 			_, short, _ := strings.Cut(name, ".")
-			word := strings.NewReplacer("environment", "env", "labels", "label", "mounts", "mount").Replace(short)
+			word := strings.NewReplacer("environment", "env", "labels", "label", "mounts", "mount", "mark", "a restart by hand").Replace(short)
 			require.Contains(t, c.Reason, word)
 		})
 	}
@@ -192,6 +192,12 @@ func asJSON(r *rapid.T, v any) string {
 	b, err := json.Marshal(v)
 	require.NoError(r, err)
 	return string(b)
+}
+
+func TestARestartByHandIsToldInWords(t *testing.T) {
+	was, now := plain(), plain()
+	now.Spec.Mark = "2026-11-21T12:00:00Z"
+	require.Equal(t, "a restart by hand", Differs(&ring.App{}, &was, &ring.App{}, &now))
 }
 
 // Lesson L15: nothing that a plan says of a service is lost on its way through
