@@ -197,7 +197,7 @@ configs: {c: {file: settings.json}}
 		"PASSWORD": canary + "-env", "EMPTY": "", "PORT": "1", "TOKEN": "canary-of-an-age-file", "URL": "db://u:" + canary + "-dot@db", "MORE": canary + "-more",
 	}, env)
 	for _, note := range []string{
-		"environment of web/web: the engine keeps it on its disk and shows it in docker inspect; a file does not stand there", "command of web/web: every user of the host sees it in ps",
+		"environment of web/web has secrets: the engine keeps them on its disk, and docker inspect shows them; mounted as a file they would be in neither", "command of web/web: every user of the host sees it in ps",
 	} {
 		require.Contains(t, h.app(plan, "web").Notes, note)
 	}

@@ -373,7 +373,7 @@ func (b *builderOf) secretPlaces(app *ring.App) {
 func (b *builderOf) noteSecrets(s *ring.Service) {
 	for _, value := range s.Spec.Environment {
 		if _, is := secretIn(value); is {
-			b.noteOnce(fmt.Sprintf("environment of %s/%s: the engine keeps it on its disk and shows it in docker inspect; a file does not stand there", b.name, s.Name))
+			b.noteOnce(fmt.Sprintf("environment of %s/%s has secrets: the engine keeps them on its disk, and docker inspect shows them; mounted as a file they would be in neither", b.name, s.Name))
 			break
 		}
 	}

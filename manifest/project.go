@@ -274,6 +274,7 @@ func (a *appReader) variables() *variables {
 		v.over = own
 	}
 	a.providedVariables(v)
+	a.noteShadowed(v, host)
 	maps.Copy(v.values, host.values)
 	maps.Copy(v.places, host.places)
 	for _, w := range a.envFiles() {

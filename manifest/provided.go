@@ -95,6 +95,16 @@ func (a *appReader) providedVariables(v *variables) {
 	}
 }
 
+// noteShadowed tells of values that are asked for and not used: who moved a value into a vault
+// and left it in the env folder would look for its change in vain.
+func (a *appReader) noteShadowed(v, host *variables) {
+	for _, name := range sortedKeys(host.values) {
+		if s, is := secretIn(v.values[name].sealed); is && s.From == ring.FromProvider {
+			a.noteOnce(name + " is the value of the host's env folder, which wins over " + s.File)
+		}
+	}
+}
+
 func (a *appReader) providedVariable(v *variables, p pair) {
 	at := p.place
 	if !variableName.MatchString(p.key) {

@@ -30,6 +30,25 @@ func TestAnAppNamesABoundedNumberOfValuesOfProviders(t *testing.T) {
 	}
 }
 
+// Who moves a value into a vault, and leaves it in the env folder, would change it in vain.
+func TestAValueOfAProviderThatTheEnvFolderHidesIsNoted(t *testing.T) {
+	file := "services: {web: {image: nginx, environment: {A: '${DB}', B: '${OTHER}'}}}\nx-gitring: {secrets: {DB: 'vault:secret/web/db', OTHER: 'vault:secret/web/other'}}\n"
+	const note = "DB is the value of the host's env folder, which wins over vault:secret/web/db"
+	s := settings()
+	s.Env = map[string]map[string][]byte{"web": {".env": []byte("DB=canary\n")}}
+	s.EnvKey = []byte("key")
+	r := Look(repo(map[string]string{"web/compose.yaml": file}), s)
+	require.Empty(t, r.Refusals)
+	notes := strings.Join(r.Plan.Apps[0].Notes, "\n")
+	require.Equal(t, 1, strings.Count(notes, note), notes)
+	require.NotContains(t, notes, "OTHER is the value")
+	require.NotContains(t, notes, "canary")
+
+	s.Env = nil
+	r = Look(repo(map[string]string{"web/compose.yaml": file}), s)
+	require.NotContains(t, strings.Join(r.Plan.Apps[0].Notes, "\n"), "which wins over")
+}
+
 // The apps of a commit are bounded together: many folders are not many times the calls. An
 // app that was there before is not what gives way.
 func TestTheAppsOfACommitNameABoundedNumberOfValuesTogether(t *testing.T) {
