@@ -269,11 +269,14 @@ func (d *Daemon) refreshSecrets(ctx context.Context, p api.Peer, r api.SecretRef
 		return nil, api.Conflicting("secrets.providers of its configuration names programs that know values", "cannot refresh: this host has no provider of secrets")
 	}
 	all := d.secrets.providers.ofApp(r.App)
-	if len(all) == 0 {
+	if st, _ := d.loop.Status(); len(all) == 0 {
+		if _, here := api.Narrow(&st, r.App); !here {
+			return nil, d.noSuch(r.App, "")
+		}
 		return nil, api.NotFound("x-gitring.secrets of a Compose file names values of providers", "cannot refresh: app %s asks no provider for a value", r.App)
 	}
 	at := time.Now().UTC()
-	if err := d.store.Record(ctx, nil, []ring.Event{{At: at, Kind: ring.RefreshAsked, App: r.App, Actor: p.Actor(), Reason: strings.TrimSpace("secrets. " + r.Reason)}}); err != nil {
+	if err := d.store.Record(ctx, nil, []ring.Event{{At: at, Kind: ring.RefreshAsked, App: r.App, Actor: p.Actor(), Reason: strings.TrimSuffix("values of providers: "+r.Reason, ": ")}}); err != nil {
 		return nil, fmt.Errorf("cannot note who asked: %w", err)
 	}
 	out := make([]api.SecretNow, len(all))

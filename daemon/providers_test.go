@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/program"
@@ -203,6 +204,13 @@ func TestAValueStandsOnlyWhereItReachesTheContainer(t *testing.T) {
 		require.Equal(t, ring.SecretPlace, r.Code)
 		h.asked()
 	}
+}
+
+func TestProvidersAreNotAskedForAnAppThatThereIsNot(t *testing.T) {
+	vault, _ := vaultOf(t)
+	h := newProviderHost(t, vault)
+	_, err := h.d.refreshSecrets(t.Context(), api.Peer{}, api.SecretRefreshRequest{App: "nix"})
+	require.ErrorContains(t, err, `no app "nix" on edge-1`)
 }
 
 func TestVariablesOfProvidersHaveTheirPlaceInTheOrder(t *testing.T) {
