@@ -30,9 +30,9 @@ func secretCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secret",
 		Short: "Encrypt files for hosts, and check encrypted ones",
-		Long: "secret works with files that SOPS or age encrypted. It prepares\n" +
-			"a repository and its keys; secrets.keys of the configuration opens them. Only\n" +
-			"refresh asks the daemon: for values that providers of the host know.",
+		Long: "secret works with files that SOPS or age encrypted. It prepares a repository and\n" +
+			"its keys; secrets.keys of the configuration opens them. Only refresh asks the\n" +
+			"daemon: for values that providers of the host know.",
 		Args: func(cmd *cobra.Command, given []string) error {
 			if len(given) > 0 && slices.Contains([]string{"decrypt", "edit", "view", "show", "open"}, given[0]) {
 				return &exit.Failure{
@@ -162,6 +162,28 @@ func (k *keyFlags) read() (all secrets.Keys, err error) {
 	return all, nil
 }
 
+// configured takes the files of secrets.keys of a configuration, where there is one.
+func (k *keyFlags) configured(file string) error {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil // a laptop
+	}
+	c, err := config.Load(file)
+	if err != nil {
+		return err
+	}
+	for _, of := range c.Secrets.Keys {
+		switch {
+		case of.AgeFile != "":
+			k.age = append(k.age, of.AgeFile)
+		case of.SSHFile != "":
+			k.ssh = append(k.ssh, of.SSHFile)
+		default:
+			k.openpgp = append(k.openpgp, of.OpenPGPFile)
+		}
+	}
+	return nil
+}
+
 func (k *keyFlags) none() bool { return len(k.age)+len(k.ssh)+len(k.openpgp) == 0 }
 
 func secretKeysCmd(g *globals) *cobra.Command {
@@ -171,10 +193,16 @@ func secretKeysCmd(g *globals) *cobra.Command {
 		Use:   "keys",
 		Short: "Print whom to encrypt for so that this host opens it",
 		Long: "keys prints the recipients of files of keys, one a line, for .sops.yaml. Without\n" +
-			"a flag it reads " + defaultAgeFile + ". --create makes that file, or the one of\n" +
-			"--age-file, where there is none yet.",
+			"a flag it reads those of secrets.keys of the configuration, where it names any,\n" +
+			"else " + defaultAgeFile + ". --create makes that file, or the one of --age-file,\n" +
+			"where there is none yet.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if from.none() && !create {
+				if err := from.configured(g.configPath()); err != nil {
+					return err
+				}
+			}
 			if from.none() {
 				from.age = []string{defaultAgeFile}
 			}
