@@ -152,7 +152,7 @@ func (k *keyFlags) read() (all secrets.Keys, err error) {
 		files []string
 	}{{secrets.AgeFile, k.age}, {secrets.SSHFile, k.ssh}, {secrets.OpenPGPFile, k.openpgp}} {
 		for _, file := range of.files {
-			keys, err := secrets.ReadKeys(of.kind, file)
+			keys, err := secrets.ReadKeysOf(of.kind, file, keyOwner(file))
 			if err != nil {
 				return nil, err
 			}
@@ -160,6 +160,16 @@ func (k *keyFlags) read() (all secrets.Keys, err error) {
 		}
 	}
 	return all, nil
+}
+
+// keyOwner is who may own a file of keys beside root: who asks, and for root whoever the daemon
+// runs as.
+func keyOwner(file string) int {
+	user := os.Geteuid()
+	if st, err := os.Lstat(file); err == nil && user == 0 {
+		user, _, _ = disk.OwnersOf(st)
+	}
+	return user
 }
 
 // configured takes the files of secrets.keys of a configuration, where there is one.
