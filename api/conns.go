@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	xrate "golang.org/x/time/rate"
 )
 
 const (
@@ -22,16 +24,13 @@ const (
 // that has waited longest without an answer, from the address that has most: whoever
 // holds connections open keeps nobody else out, and a look at /healthz is answered.
 func limitConns(l net.Listener, n, perSecond int) *limited {
-	return &limited{Listener: l, most: n, perSecond: float64(perSecond), left: connsBurst, open: map[*limitedConn]time.Time{}}
+	return &limited{Listener: l, most: n, pace: xrate.NewLimiter(xrate.Limit(perSecond), connsBurst), open: map[*limitedConn]time.Time{}}
 }
 
 type limited struct {
 	net.Listener
 	most int
-
-	// Of the goroutine that accepts: how many may be taken at once, as counted at a moment.
-	perSecond, left float64
-	at              time.Time
+	pace *xrate.Limiter // of new connections
 
 	mu   sync.Mutex                 // guards what follows
 	open map[*limitedConn]time.Time // since when each waits for an answer
@@ -42,7 +41,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	time.Sleep(l.pause(time.Now()))
+	time.Sleep(l.pace.Reserve().Delay())
 	mine := &limitedConn{Conn: c, from: whose(c.RemoteAddr().String()), of: l}
 	l.mu.Lock()
 	var late *limitedConn
@@ -56,18 +55,6 @@ func (l *limited) Accept() (net.Conn, error) {
 		_ = late.Conn.Close() // whoever reads it notices
 	}
 	return mine, nil
-}
-
-// pause is how long is waited before one more is served.
-func (l *limited) pause(now time.Time) time.Duration {
-	if gone := now.Sub(l.at).Seconds(); gone > 0 {
-		l.left = min(connsBurst, l.left+gone*l.perSecond)
-	}
-	l.at = now
-	if l.left--; l.left >= 0 {
-		return 0
-	}
-	return time.Duration(-l.left / l.perSecond * float64(time.Second))
 }
 
 // longest is the connection whose place is taken. Called with the lock held, and never

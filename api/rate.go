@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	xrate "golang.org/x/time/rate"
 )
 
 // rateAddresses bounds the memory of a flood from many addresses: pairs of one and a source.
@@ -14,10 +16,10 @@ const rateAddresses = 4096
 // perSecond. An IPv6 address stands for its /64, which one person has. By source,
 // because one push may be news to many, and a forge tells all of them from one address.
 type rate struct {
-	burst     float64    // that many at once
-	perSecond float64    // and so many more
-	mu        sync.Mutex // guards what follows
-	buckets   map[asker]bucket
+	burst     int         // that many at once
+	perSecond xrate.Limit // and so many more
+	mu        sync.Mutex  // guards what follows
+	buckets   map[asker]*xrate.Limiter
 	swept     time.Time // when forget last went through them
 }
 
@@ -26,15 +28,10 @@ type asker struct {
 	source string
 }
 
-type bucket struct {
-	left float64
-	at   time.Time
-}
+func newRate(perSecond int) *rate { return newRateOf(perSecond, float64(perSecond)) }
 
-func newRate(perSecond int) *rate { return newRateOf(float64(perSecond), float64(perSecond)) }
-
-func newRateOf(burst, perSecond float64) *rate {
-	return &rate{burst: burst, perSecond: perSecond, buckets: map[asker]bucket{}}
+func newRateOf(burst int, perSecond float64) *rate {
+	return &rate{burst: burst, perSecond: xrate.Limit(perSecond), buckets: map[asker]*xrate.Limiter{}}
 }
 
 // allow takes one token of the address for a source, when it has one.
@@ -42,22 +39,15 @@ func (r *rate) allow(remote, source string, now time.Time) bool {
 	a := asker{whose(remote), source}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b, known := r.buckets[a]
+	bucket, known := r.buckets[a]
 	if !known {
 		if len(r.buckets) >= rateAddresses && !r.forget(now) {
 			return false
 		}
-		b = bucket{left: r.burst, at: now}
+		bucket = xrate.NewLimiter(r.perSecond, r.burst)
+		r.buckets[a] = bucket
 	}
-	if gone := now.Sub(b.at).Seconds(); gone > 0 {
-		b.left, b.at = min(r.burst, b.left+gone*r.perSecond), now
-	}
-	ok := b.left >= 1
-	if ok {
-		b.left--
-	}
-	r.buckets[a] = b
-	return ok
+	return bucket.AllowN(now, 1)
 }
 
 // forget drops the addresses whose buckets are full again, which is the same
@@ -67,8 +57,8 @@ func (r *rate) forget(now time.Time) bool {
 		return false // in a flood, looking at all of them each time is the flood's work
 	}
 	r.swept = now
-	for a, b := range r.buckets {
-		if now.Sub(b.at).Seconds()*r.perSecond >= r.burst {
+	for a, bucket := range r.buckets {
+		if bucket.TokensAt(now) >= float64(r.burst) {
 			delete(r.buckets, a)
 		}
 	}
