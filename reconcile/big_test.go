@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,13 @@ import (
 
 	"github.com/gitring/gitring/ring"
 )
+
+// epoch is when the models begin.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func shaOf(name string) ring.SHA {
+	return ring.SHA(name + strings.Repeat("f", max(0, 40-len(name))))
+}
 
 // bigHost is a host of many services that does what it is told at once and
 // never fails: what a look costs on it is the decision and nothing else.
@@ -276,4 +284,8 @@ func quickest(matters time.Duration, f func()) time.Duration {
 		}
 	}
 	return best
+}
+
+func newApp(name string) *ring.App {
+	return &ring.App{Name: name, Source: "s", Path: name, Files: []string{name + "/compose.yaml"}, Networks: []ring.Network{{Key: "default"}}}
 }

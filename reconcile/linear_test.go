@@ -6,36 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// workEnv asks TestWork, in a process of its own, for a host of so many services.
-const workEnv = "GITRING_RECONCILE_WORK"
-
-// TestWork is what TestADecisionGrowsNoFasterThanTheHost counts.
-func TestWork(t *testing.T) {
-	size, what, ok := strings.Cut(os.Getenv(workEnv), " ")
-	if !ok {
-		t.Skip("asked for by TestADecisionGrowsNoFasterThanTheHost")
-	}
-	n, err := strconv.Atoi(size)
-	require.NoError(t, err)
-	h := newBigHost(n)
-	h.converge(t, nil)
-	switch what {
-	case "roll":
-		h.push("c2", n)
-	case "leave":
-		h.leave("c2", n/5)
-	default:
-		return
-	}
-	h.converge(t, nil)
-}
 
 // A host ten times as large takes ten times the work: not measured in time, which
 // other programs stretch, but counted, as the statements of this package and of
@@ -47,7 +24,13 @@ func TestADecisionGrowsNoFasterThanTheHost(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "work")
-	build := exec.Command("go", "test", "-c", "-o", program, "-covermode=count", "-coverpkg=.,github.com/gitring/gitring/ring", ".")
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	files = slices.DeleteFunc(files, func(f string) bool { // all tests of this package take longer to compile than to run
+		return strings.HasSuffix(f, "_test.go") && f != "big_test.go" && f != "work_test.go"
+	})
+	args := []string{"test", "-c", "-o", program, "-covermode=count", "-coverpkg=command-line-arguments,github.com/gitring/gitring/ring"}
+	build := exec.Command("go", append(args, files...)...)
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	count := func(services int, what string) int {

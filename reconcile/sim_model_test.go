@@ -143,8 +143,6 @@ type engine struct {
 	admitted func(app *ring.App)
 }
 
-var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
 func newEngine(r *rand.Rand) *engine {
 	return &engine{
 		r: r, now: epoch, boxes: map[string]*box{}, nets: map[string]ring.SeenNetwork{}, natures: map[string]nature{},

@@ -611,14 +611,6 @@ func (c *chapter) build() {
 	}
 }
 
-func newApp(name string) *ring.App {
-	return &ring.App{Name: name, Source: "s", Path: name, Files: []string{name + "/compose.yaml"}, Networks: []ring.Network{{Key: "default"}}}
-}
-
-func shaOf(name string) ring.SHA {
-	return ring.SHA(name + strings.Repeat("f", max(0, 40-len(name))))
-}
-
 // approve is a person's yes, as Loop.Approve writes it down.
 func (s *story) approve(words []string) error {
 	if strings.HasPrefix(words[0], "sha256:") {
