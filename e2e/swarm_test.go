@@ -198,13 +198,15 @@ func (s *swarmHost) objects(kind string) string {
 	return string(b)
 }
 
-// names are those of configs or secrets of the cluster, without the lease.
+// names are those of configs or secrets of the cluster, without the lease and the record.
 func (s *swarmHost) names(kind string) (out []string) {
 	s.t.Helper()
 	var all []struct{ Spec struct{ Name string } }
 	require.NoError(s.t, s.engine.call("GET", "/"+kind, url.Values{"filters": {`{"label":["gitring.host=` + s.cluster + `"]}`}}, nil, &all))
 	for _, one := range all {
-		out = append(out, one.Spec.Name)
+		if one.Spec.Name != "gitring."+s.cluster+".record" {
+			out = append(out, one.Spec.Name)
+		}
 	}
 	slices.Sort(out)
 	return out

@@ -286,7 +286,7 @@ func (p *person) retry() error {
 			continue
 		}
 		if run, ok := p.jobRun(v.id, v.want); v.want.Kind == ring.JobK && ok && run.State == jobFailed {
-			p.setFact(ring.Forget{Table: "job", Key: ring.VersionKey(v.id, run.Version)})
+			p.runsAnew(run)
 			p.discardRun(v)
 			p.names = append(p.names, string(v.id))
 		}
@@ -325,6 +325,17 @@ func (p *person) retryBefore(v *service) {
 			p.names = append(p.names, string(s.id))
 		}
 	}
+}
+
+// runsAnew has the run of a job's version begin once more. On a cluster, where it is written down that it
+// began, the row says that this is known.
+func (p *person) runsAnew(run ring.JobRun) {
+	if !p.onCluster() {
+		p.setFact(ring.Forget{Table: "job", Key: ring.VersionKey(run.ID, run.Version)})
+		return
+	}
+	run.State, run.Tries, run.Cut = "", 0, 0
+	p.setFact(run)
 }
 
 // discardRun has the container of a run that failed removed: a run is never begun in

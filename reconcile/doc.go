@@ -64,6 +64,7 @@
 //	posts         what the forge is told of a commit
 //	posts_shared  of a commit that several sources share
 //	posts_away    while the engine is away
+//	posts_cluster the same words by whichever manager of a cluster acts
 //	trouble       beginnings and ends that no rule tells by itself
 //
 // What goes:

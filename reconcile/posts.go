@@ -41,6 +41,7 @@ func (t *decider) derivePosts() {
 		}
 	}
 	t.tellTogether()
+	t.writeWords()
 }
 
 // besidesCron is the status without what runs of cron jobs came to: that is of
@@ -109,8 +110,7 @@ func (t *decider) supersedePosts(src *Source) {
 	for _, key := range keysThat(t.Facts.Posts, open) {
 		p := t.Facts.Posts[key]
 		if !t.ourName(p) {
-			p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText("this host is called "+t.Host+" now"), t.now
-			t.setFact(p)
+			t.supersedePost(p, "this host is called "+t.Host+" now")
 			continue
 		}
 		if p.SHA == src.Next.Commit || p.SHA == src.Tip && src.Awaiting != "" {
@@ -119,8 +119,15 @@ func (t *decider) supersedePosts(src *Source) {
 		if p.Context == t.postContext("") && len(t.sharingSources(p.SHA)) > 0 {
 			continue // another source is still at it
 		}
-		p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText(say("superseded by %s", src.Next.Commit.Short())), t.now
-		t.setFact(p)
+		t.supersedePost(p, say("superseded by %s", src.Next.Commit.Short()))
+	}
+}
+
+// supersedePost closes an open post that says nothing of how its commit is.
+func (t *decider) supersedePost(p ring.Post, why string) {
+	p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText(why), t.now
+	if now, _ := t.postTold(p); now.Open() {
+		t.tellPost(p)
 	}
 }
 
@@ -410,10 +417,9 @@ func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why r
 	if state == ring.PostRunning {
 		p.State, p.Phase = ring.PostPending, ring.PostRunning
 	}
-	old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]
+	old, ok := t.postTold(p)
 	if !ok {
-		t.setFact(p)
-		return true
+		return t.tellPost(p)
 	}
 	if old.Same(p) {
 		return false
@@ -434,8 +440,7 @@ func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why r
 		t.wakeBy(next)
 		return false
 	}
-	t.setFact(p)
-	return true
+	return t.tellPost(p)
 }
 
 // turnsAt is from when a closing word may turn into the other one: only what a host says of

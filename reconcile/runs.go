@@ -30,7 +30,7 @@ const (
 // followRuns watches the runs that have begun, of whatever version. It says
 // whether any is under way.
 func (t *decider) followRuns(v *service) bool {
-	any := false
+	any := t.stopsAgain(v)
 	for _, run := range t.underWay(v.id) {
 		if run.State == jobStarted {
 			any = true
@@ -139,6 +139,9 @@ func (t *decider) startRun(v *service, slot int, run ring.JobRun) {
 	}
 	if in != nil && in.Ended() && run.Tries+run.Cut > 0 {
 		t.removeRun(v, in, say("%s; try %d of %d", in.reason, run.Tries+1, v.jobSettings().Retries+1))
+		return
+	}
+	if t.begunElsewhere(v, in, run) {
 		return
 	}
 	if why := t.cannotStartReason(v); why != "" {

@@ -28,6 +28,10 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 		toldWhose(r.Tries, a, err, now)
 		return nil, nil
 	}
+	if a.Kind == ring.DoClosings && err == nil { // told as the words themselves
+		forgetTries(r.Tries, a)
+		return nil, nil
+	}
 	e := ring.Event{
 		At: now, Kind: ring.InstanceStep, Source: a.Source, App: a.App, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Reason: say("%s: %s", a.Kind, a.Reason),

@@ -77,7 +77,7 @@ func (d *daemon) watchStep(a ring.Action) {
 		}
 	case ring.DoCreate:
 		d.watchCreate(a, want)
-	case ring.DoServe, ring.DoServeOff, ring.DoFileOff:
+	case ring.DoServe, ring.DoServeOff, ring.DoFileOff, ring.DoClosings:
 		d.watchSent(a, want)
 	case ring.DoRoute:
 		d.watchTable(a, want)
@@ -437,18 +437,6 @@ func (d *daemon) turnedWord(p ring.Post, was string) bool {
 	return strings.HasPrefix(was, "failure ") && p.State == ring.PostSuccess && p.At.Sub(old.At) >= 10*time.Minute
 }
 
-// allGood reports whether nothing is wrong with any version in force.
-func (d *daemon) allGood() bool {
-	for _, f := range d.disk.Apps {
-		for _, s := range f.App.Services {
-			if n := d.natures[s.Spec.Image]; !n.good() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 func (d *daemon) watchPost(p ring.Post) {
 	key := ring.PostKey(p.SHA, p.Context)
 	was := d.posts[key]
@@ -464,22 +452,28 @@ func (d *daemon) watchPost(p ring.Post) {
 	if p.State == ring.PostPending {
 		return
 	}
-	// One that a newer commit supersedes right after a move is told as that, and of one that crashes
-	// now and then each manager saw another moment.
-	if said := d.said[key]; said != "" && said != p.State && p.Phase != ring.PostSuperseded && d.allGood() {
+	if said := d.said[key]; said != "" && said != p.State {
 		d.violate("I10: %s says %s, and who acted before said %s", key, p.State, said)
 	}
 	d.posts[key] = p.State + " " + p.Description
-	if p.State != ring.PostSuccess || strings.HasPrefix(p.Description, "observe: ") { // which carries nothing out
+	if d.swarm == nil || d.swarm.lease.Holder == "" { // else it was decided when it was written down
+		d.watchSuccess(ring.PostKey(p.SHA, p.Context), p.State, p.Description)
+	}
+}
+
+// watchSuccess holds a closing word that is decided now to what runs.
+func (d *daemon) watchSuccess(key, state, says string) {
+	if state != ring.PostSuccess || strings.HasPrefix(says, "observe: ") { // which carries nothing out
 		return
 	}
+	sha, context, _ := strings.Cut(key, " ")
 	for name, f := range d.disk.Apps {
-		if p.Context != "gitring/sim" && p.Context != "gitring/sim/"+name {
+		if context != "gitring/sim" && context != "gitring/sim/"+name {
 			continue
 		}
 		for _, s := range f.App.Services {
 			if n := d.done(name, &s); n < d.counted(name, s.Name, s.Replicas) {
-				d.violate("I10: success of %s with %d of %d %s", p.SHA.Short(), n, s.Replicas, s.Name)
+				d.violate("I10: success of %s with %d of %d %s", sha[:7], n, s.Replicas, s.Name)
 			}
 		}
 	}

@@ -68,6 +68,9 @@ func (e *engine) startRun(b *box) error {
 			e.violate("S2: %s begins a second time", b.Name)
 		}
 	}
+	if b.Run.Due.IsZero() {
+		e.swarm.record.Begun[ring.BegunKey(b.Name, *b.Run)] = b.ID
+	}
 	switch n := e.nature(b); {
 	case n.noStart, n.rejected:
 		e.exit(b, 125)

@@ -26,6 +26,11 @@ func (d *daemon) watchSwarm() {
 func (d *daemon) watchSent(a ring.Action, want *ring.Service) {
 	s := d.swarm.services[a.App+"_"+a.Service]
 	switch a.Kind {
+	case ring.DoClosings:
+		for _, key := range sortedIDs(a.Closings) {
+			d.watchSuccess(key, a.Closings[key].State, a.Closings[key].Description)
+		}
+		return
 	case ring.DoFileOff:
 		for _, o := range d.swarm.services {
 			for _, name := range o.names() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +36,9 @@ type swarmModel struct {
 	runs     map[string]swarmSpec // of runs of jobs, by the ID of their service
 	index    uint64
 	quorum   bool
-	lease    ring.Lease // the zero value where one manager has gitring
+	lease    ring.Lease // the zero value writes nothing in the record
+	record   ring.ClusterRecord
+	words    uint64 // written in the record
 	// stopped is told of each task that ends because of an update or a removal, started of each one that begins.
 	stopped func(s *swarmService, x *swarmTask, why string)
 	started func(s *swarmService)
@@ -118,6 +121,7 @@ type swarmUpdate struct {
 
 func newSwarmModel() *swarmModel {
 	m := &swarmModel{runs: map[string]swarmSpec{}, services: map[string]*swarmService{}, files: map[string]ring.ClusterFile{}, quorum: true, stopped: func(*swarmService, *swarmTask, string) {}, started: func(*swarmService) {}}
+	m.record = ring.ClusterRecord{Closings: map[string]ring.Closing{}, Begun: map[string]string{}}
 	for _, name := range []string{"n1", "n2", "n3"} {
 		m.nodes = append(m.nodes, &swarmNode{name: name})
 	}
@@ -155,6 +159,16 @@ func (e *engine) applyOnSwarm(a ring.Action) (ring.Done, error) {
 	}
 	if done, err, is := e.onRun(a); is {
 		return done, err
+	}
+	if a.Kind == ring.DoClosings {
+		for key, c := range a.Closings {
+			if m.record.Closings[key].N == c.N {
+				m.words++
+				c.N = m.words
+				m.record.Closings[key] = c
+			}
+		}
+		return ring.Done{}, nil
 	}
 	e.told(string(a.Kind), a.Service+a.Name, nil)
 	name := a.App + "_" + a.Service
@@ -308,7 +322,7 @@ func (e *engine) takeSpec(s *swarmService, spec swarmSpec) {
 
 // clusterSeen is a look at a swarm.
 func (e *engine) clusterSeen() *ring.Cluster {
-	c := &ring.Cluster{Lease: e.swarm.lease, Runs: e.runsSeen()}
+	c := &ring.Cluster{Lease: e.swarm.lease, Runs: e.runsSeen(), Record: e.swarm.recordSeen()}
 	for _, n := range e.swarm.nodes {
 		state, availability := "ready", "active"
 		if n.down(e.now) {
@@ -345,6 +359,11 @@ func (e *engine) clusterSeen() *ring.Cluster {
 		c.Files = append(c.Files, e.swarm.files[name])
 	}
 	return c
+}
+
+// recordSeen is a copy: what is written later is not seen.
+func (m *swarmModel) recordSeen() ring.ClusterRecord {
+	return ring.ClusterRecord{Closings: maps.Clone(m.record.Closings), Begun: maps.Clone(m.record.Begun)}
 }
 
 // removeService removes a service, of which tasks may still stop.

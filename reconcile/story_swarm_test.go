@@ -40,7 +40,7 @@ func (s *story) faultOfSwarm(w []string) bool {
 		s.swarm.lease = ring.Lease{Holder: "n2", Mine: w[1] == "back"}
 	case slices.Equal(w, []string{"another", "manager", "follows"}): // a new one
 		others := ring.NewFacts()
-		s.beside = &others
+		s.beside, s.swarm.lease = &others, ring.Lease{Holder: "n1", Mine: true}
 	case slices.Equal(w, []string{"another", "manager", "acts"}) && s.beside != nil:
 		clear(s.posts) // it tells what it finds
 		s.moveLease()

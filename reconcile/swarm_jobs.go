@@ -68,6 +68,19 @@ func (t *decider) beganAgain(in *instance, run *ring.JobRun) {
 	}
 }
 
+// stopsAgain stops what the cluster began of a run that had ended: the look that saw its end came between the
+// two. It reports whether there is such a one.
+func (t *decider) stopsAgain(v *service) bool {
+	for _, in := range v.instances {
+		run, known := t.runIn(v, in)
+		if t.onCluster() && known && (run.State == jobFailed || run.State == jobSucceeded) && in.Restarts > 0 && in.Live() {
+			t.addStep(t.stepOn(v, ring.DoStop, in, "the swarm began it a second time"))
+			return true
+		}
+	}
+	return false
+}
+
 // followOnCluster watches a run that the cluster has yet to begin, or to end. It reports whether
 // that is so.
 func (t *decider) followOnCluster(v *service, in *instance, run ring.JobRun) bool {
@@ -88,6 +101,40 @@ func (t *decider) followOnCluster(v *service, in *instance, run ring.JobRun) boo
 	run.Stopped, run.Final = say("it did not begin within %s: %s", startWithin, in.Says), true
 	t.setFact(run)
 	return false
+}
+
+// begunBefore is the service, by its ID, of a run that another manager began, where that is gone from the
+// swarm and nobody here saw it; "" where there is none, and where its author says that it may begin anew.
+// A job that runs for every commit has one mark for all of them, which says nothing.
+func (t *Pass) begunBefore(v *service, in *instance) string {
+	if !t.onCluster() || v.want.Kind != ring.JobK || !v.mark.Due.IsZero() || v.want.Job.Run == "always" || v.want.Job.Rerun {
+		return ""
+	}
+	id := t.Seen.Cluster.Record.Begun[ring.BegunKey(ring.RunName(v.app.Name, v.want.Name, v.want.Version, *v.mark), *v.mark)]
+	if in != nil && in.ID == id {
+		return ""
+	}
+	for _, key := range t.runsOf(v.id) {
+		if t.Facts.Jobs[key].Instance == id {
+			return "" // what is to be done about it was decided
+		}
+	}
+	return id
+}
+
+// begunElsewhere ends a run that another manager began before it begins here.
+func (t *decider) begunElsewhere(v *service, in *instance, run ring.JobRun) bool {
+	id := t.begunBefore(v, in)
+	switch {
+	case id == "":
+		return false
+	case in != nil:
+		t.removeInstance(v, in, "its run was begun before")
+		return true
+	}
+	run.Version, run.Commit, run.Instance = v.want.Version, v.app.Commit, id
+	t.endRun(v, nil, run, jobFailed, "interrupted: another manager began it, its run is gone from the swarm, and nobody here saw how it ended")
+	return true
 }
 
 // adoptedRun is the run that an instance of a cluster is by its own mark; false where it has none.

@@ -61,6 +61,26 @@ type Cluster struct {
 	Runs     []ClusterRun     // of jobs, with this cluster's label, by name; each is an Instance, too
 	Files    []ClusterFile    // configs and secrets with this cluster's label, by name
 	Lease    Lease
+	Record   ClusterRecord
+}
+
+// ClusterRecord is what the managers of a cluster write down for each other, so that none says another
+// word on a commit than the one before, or begins a run that was begun. Each part keeps its newest
+// entries; the zero value has none.
+type ClusterRecord struct {
+	Closings map[string]Closing // by PostKey
+	Begun    map[string]string  // the services of runs of jobs that were begun, by BegunKey: their IDs
+}
+
+// Closing is the word that closed a commit, as a Post has it.
+type Closing struct {
+	State       string     `json:"state"`
+	Phase       string     `json:"phase,omitempty"`
+	Description string     `json:"says"`
+	Code        ReasonCode `json:"code,omitempty"`
+	// N is its number in the record, from 1 on. In an Action it is that of the word whose place it
+	// takes; 0 for none.
+	N uint64 `json:"n"`
 }
 
 // Lease says which of several managers with gitring acts. The others follow: they fetch, verify
@@ -239,6 +259,9 @@ func RunName(app, service string, v Version, mark RunMark) string {
 	}
 	return name + tail
 }
+
+// BegunKey is by what a ClusterRecord has a run of a job: its name, and what waits for it.
+func BegunKey(name string, mark RunMark) string { return name + " " + mark.For }
 
 // FailedTask is a task that did not come to run, or ended by itself.
 type FailedTask struct {

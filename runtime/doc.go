@@ -102,6 +102,7 @@
 //	swarmkeys      what it cannot carry, by name
 //	lease          which of several managers acts, by what each has seen
 //	swarmlease     the lease as a config, and the calls that ask it
+//	swarmrecord    what managers of a cluster tell each other
 //	clock_linux    the time since boot, which nobody sets
 //	clock_other    the same where no manager runs
 //

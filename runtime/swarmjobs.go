@@ -133,6 +133,9 @@ func (s *Swarm) startRun(ctx context.Context, m manager, a ring.Action) (ring.Do
 			return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
 		}
 	}
+	if err := s.noteBegun(ctx, m, was); err != nil {
+		return ring.Done{}, err
+	}
 	o := swarm.ServiceUpdateOptions{EncodedRegistryAuth: auth, RegistryAuthFrom: swarm.RegistryAuthFromSpec}
 	sent, err := m.ServiceUpdate(ctx, was.ID, was.Version, completions(was, 1), o)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -105,7 +104,7 @@ func (l *swarmLease) renew(ctx context.Context, m manager) (ring.Lease, error) {
 		l.is.wrote(sent)
 		l.by = l.opts.Manager
 		return l.says(), nil
-	case cerrdefs.IsConflict(err) || strings.Contains(err.Error(), "out of sequence") || cerrdefs.IsNotFound(err):
+	case isWrittenMeanwhile(err):
 		l.is.held = false // it was written meanwhile: the next look says by whom
 		return ring.Lease{}, &ring.EngineError{Err: fmt.Errorf("cannot renew the lease of the cluster: it was written meanwhile, and is looked at again: %w", err)}
 	}

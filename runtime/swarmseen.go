@@ -77,6 +77,10 @@ func (s swarmAnswers) seen(cluster string, at time.Time) ring.Seen {
 		}
 	}
 	for _, c := range s.configs {
+		if isRecord(cluster, c.Spec.Annotations) {
+			out.Cluster.Record = recordOf(c.Spec.Labels)
+			continue
+		}
 		file(c.ID, c.Spec.Annotations, false)
 	}
 	for _, c := range s.secrets {
