@@ -189,6 +189,11 @@ func (f *File) Open(keys Keys) (*Opened, error) {
 	if err := o.checkMAC(); err != nil {
 		return nil, err
 	}
+	if f.Form != Binary {
+		if err := onlyTexts(o.values); err != nil {
+			return nil, err
+		}
+	}
 	out := &Opened{By: by, Values: o.values}
 	out.takeFor(f.Form)
 	out.Plain, err = f.write(tree.withoutFor(f.Form))
@@ -196,6 +201,17 @@ func (f *File) Open(keys Keys) (*Opened, error) {
 		out.Values = nil
 	}
 	return out, err
+}
+
+// onlyTexts refuses a value that is no UTF-8: what reads it next, SOPS among them, would put
+// another letter in the place of what it cannot read.
+func onlyTexts(values []Value) error {
+	for _, v := range values {
+		if !utf8.ValidString(v.Text) {
+			return faultOfForm(v.Line, shownPath(v.Path)+" is no text in UTF-8", "convert it, or encrypt the file as binary: sops encrypt --input-type binary")
+		}
+	}
+	return nil
 }
 
 func (f *File) write(tree branch) ([]byte, error) {

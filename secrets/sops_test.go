@@ -225,6 +225,30 @@ func TestFilesOfSOPSAreOpenedToEqualValues(t *testing.T) {
 }
 
 // Versions are made of values: whoever changes recipients or the file's own key rolls nothing.
+// A binary file to which somebody adds a name is one of the form json, and its MAC still holds: the
+// value added is empty. SOPS prints other bytes then, and so would the engine.
+func TestAValueThatIsNoTextIsReadFromABinaryFileAlone(t *testing.T) {
+	b := newBench(t)
+	kind := b.kinds[0]
+	body := string(b.encrypt(Binary, "\xff\x00", kind.flag, kind.recipient))
+	f, err := Read([]byte(body))
+	require.NoError(t, err)
+	got, err := f.Open(kind.keys)
+	require.NoError(t, err)
+	require.Equal(t, "\xff\x00", string(got.Plain))
+
+	f, err = Read([]byte(strings.Replace(body, "{", `{"More": "",`, 1)))
+	require.NoError(t, err)
+	require.Equal(t, JSON, f.Form)
+	_, err = f.Open(kind.keys)
+	require.Contains(t, requireCode(t, "SecretForm", err).Says, "data is no text in UTF-8")
+
+	f, err = Read(b.encrypt(Env, "NAME=caf\xe9\n", kind.flag, kind.recipient))
+	require.NoError(t, err)
+	_, err = f.Open(kind.keys)
+	require.Contains(t, requireCode(t, "SecretForm", err).Says, "NAME is no text in UTF-8")
+}
+
 func TestNewRecipientsAndANewKeyOfAFileChangeNoValue(t *testing.T) {
 	b := newBench(t)
 	first, second := b.kinds[0], b.kinds[1]
