@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/secrets"
@@ -82,21 +84,35 @@ func (s *secretFiles) all() (keys secrets.Keys) {
 }
 
 // print changes when what is opened may change.
-func (s *secretFiles) print(limited bool) string {
+func (s *secretFiles) print(of signersOf) string {
 	sum := sha256.New()
 	for _, k := range s.keys {
 		fmt.Fprintf(sum, "%q %q %q\n", k.Recipients(), k.sources, k.paths)
 	}
-	fmt.Fprintf(sum, "%x %v %v %v", sha256.Sum256(s.host), limited, s.sources, s.providers.round())
+	fmt.Fprintf(sum, "%x %v %q %v %v", sha256.Sum256(s.host), of.limited, of.print, s.sources, s.providers.round())
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// signersOf is where the signers of a source may add files.
+type signersOf struct {
+	// limited reports whether one of them may on some paths only.
+	limited bool
+	// oneHand reports whether each of them may everywhere that patterns of paths reach, or
+	// nowhere there; nil where that is not known, and so of no patterns.
+	oneHand func(paths []string) bool
+	print   string // changes whenever the rest may
+}
+
+// alike reports whether paths are in one hand.
+func (s signersOf) alike(paths ...string) bool {
+	return !s.limited || s.oneHand != nil && s.oneHand(paths)
 }
 
 // openerFor opens files of the commits of one source.
 type openerFor struct {
 	*secretFiles
-	source string
-	// limited reports whether a signer of the source has rights on some paths only.
-	limited bool
+	source  string
+	signers signersOf
 	// closed opens nothing: the commit is not verified, or nobody asks for values.
 	closed bool
 	// opened are the files that it opened, for one who keeps them; nil notes none.
@@ -186,13 +202,13 @@ func (o openerFor) open1(read *secrets.File, f manifest.SecretFile) (*secrets.Op
 	for _, k := range o.keys {
 		switch {
 		case !k.opens(o.source, f.Path):
-		case k.covers(o.sources > 1, o.limited):
+		case o.covers(k):
 			covering = append(covering, k.Keys...)
 		default:
 			others = append(others, k.Keys...)
 		}
 	}
-	shared := o.sources == 1 && !o.limited
+	shared := o.sources == 1 && !o.signers.limited
 	opened, err := read.Open(covering)
 	covered := err == nil
 	if !covered {
@@ -210,26 +226,44 @@ func (o openerFor) open1(read *secrets.File, f manifest.SecretFile) (*secrets.Op
 	case shared, covered && inFolder, slices.Contains(opened.For, f.App):
 		return opened, nil
 	default:
-		return nil, notForApp(read, f, opened, inFolder)
+		return nil, o.notForApp(read, f, opened, inFolder)
 	}
 }
 
-func notForApp(read *secrets.File, f manifest.SecretFile, opened *secrets.Opened, inFolder bool) *ring.Refusal {
+func (o openerFor) notForApp(read *secrets.File, f manifest.SecretFile, opened *secrets.Opened, inFolder bool) *ring.Refusal {
 	why := "the key that opens it is not bound to its source and path"
 	switch {
 	case f.Another:
 		why = "it lies in the folder of another app"
 	case !inFolder:
 		why = "it lies outside of the app's folder"
+	case slices.ContainsFunc(o.keys, func(k limitedKeys) bool { return o.hasLimits(k) && !o.covers(k) && k.opens(o.source, f.Path) }):
+		why = "the key that opens it is also for paths on which other signers may add files, and they could have copied it"
 	}
 	if len(opened.For) > 0 {
 		why = "its " + manifest.ForKey + " names other apps"
 	}
-	hint := "bind a key of the host to " + f.Folder + "/** (secrets.keys: paths, sources)"
+	var hints []string
 	if read.Form != secrets.Age && read.Form != secrets.Binary { // those have no place for it
-		hint = "add " + manifest.ForKey + ": " + f.App + " to the encrypted values of the file, or " + hint
+		hints = append(hints, "add "+manifest.ForKey+": "+f.App+" to the encrypted values of the file")
 	}
-	return &ring.Refusal{Code: ring.SecretNotFor, OfFile: true, Says: "is not for app " + f.App + ": " + why, Hint: hint}
+	if at := o.narrow(f); inFolder && at != "" {
+		hints = append(hints, "bind a key of the host to "+at+" and to nothing else (secrets.keys: paths, sources)")
+	}
+	if len(hints) == 0 {
+		hints = append(hints, "encrypt it in the form yaml, json, env or ini, which has a place for "+manifest.ForKey+": "+f.App)
+	}
+	return &ring.Refusal{Code: ring.SecretNotFor, OfFile: true, Says: "is not for app " + f.App + ": " + why, Hint: strings.Join(hints, ", or ")}
+}
+
+// narrow is what a key may be bound to so that it says whose a file is; "" where nothing does.
+func (o openerFor) narrow(f manifest.SecretFile) string {
+	for _, p := range []string{path.Join(f.Folder, "**"), f.Path} {
+		if p != "**" && o.signers.alike(p) {
+			return p
+		}
+	}
+	return ""
 }
 
 // opens reports whether the limits of keys let them open a file.
@@ -238,11 +272,40 @@ func (k limitedKeys) opens(source, file string) bool {
 		(len(k.paths) == 0 || slices.ContainsFunc(k.paths, func(p string) bool { return ring.MatchPath(p, file) }))
 }
 
-// covers reports whether keys have each limit that tells one app's files from another's.
-// Ciphertext can be copied, so a key without limits says nothing of whose a file is; neither
-// does one for all paths.
-func (k limitedKeys) covers(sources, paths bool) bool {
-	return (!sources || len(k.sources) > 0) && (!paths || len(k.paths) > 0 && !slices.Contains(k.paths, "**"))
+// covers reports whether keys tell one app's files from another's. Ciphertext can be copied, so
+// they do not where somebody may add files to a part of what they reach, and others to the rest.
+func (o openerFor) covers(k limitedKeys) bool {
+	if !o.hasLimits(k) {
+		return false
+	}
+	_, paths := o.reach(k)
+	return o.signers.alike(paths...)
+}
+
+// hasLimits reports whether keys have each limit that counts: one source where there are
+// several, and paths where a signer is bound to some. All paths are no limit.
+func (o openerFor) hasLimits(k limitedKeys) bool {
+	sources, paths := o.reach(k)
+	return (o.sources == 1 || len(sources) == 1) && (!o.signers.limited || len(paths) > 0 && !slices.Contains(paths, "**"))
+}
+
+// reach is what keys open, with all that the configuration says elsewhere of one of them: the
+// same key twice is one key. None is all.
+func (s *secretFiles) reach(k limitedKeys) (sources, paths []string) {
+	same := slices.DeleteFunc(slices.Clone(s.keys), func(o limitedKeys) bool {
+		return !slices.ContainsFunc(o.Recipients(), func(r string) bool { return slices.Contains(k.Recipients(), r) })
+	})
+	for _, o := range same {
+		sources, paths = append(sources, o.sources...), append(paths, o.paths...)
+	}
+	if slices.ContainsFunc(same, func(o limitedKeys) bool { return len(o.sources) == 0 }) {
+		sources = nil
+	}
+	if slices.ContainsFunc(same, func(o limitedKeys) bool { return len(o.paths) == 0 }) {
+		paths = nil
+	}
+	slices.Sort(sources)
+	return slices.Compact(sources), paths
 }
 
 // again opens newer ciphertext of the same values in place of a file whose key is gone. The
@@ -439,8 +502,27 @@ func OpenSecrets(c *config.Config, s manifest.Settings, hostKey []byte) manifest
 		hostKey = make([]byte, EnvKeySize)
 		_, _ = rand.Read(hostKey) // never fails
 	}
-	s.Secrets = openerFor{secretFiles: &secretFiles{keys: keys, host: hostKey, interpolation: c.Interpolation, sources: len(c.Sources)}, source: s.Source}
+	s.Secrets = openerFor{
+		secretFiles: &secretFiles{keys: keys, host: hostKey, interpolation: c.Interpolation, sources: len(c.Sources)}, source: s.Source, signers: signersIn(c, s.Source),
+	}
 	return s
+}
+
+// signersIn is where signers may add files as far as a configuration says so. Without their
+// keys nobody is known to be limited: whoever asks may have none.
+func signersIn(c *config.Config, source string) signersOf {
+	i := slices.IndexFunc(c.Sources, func(s config.SourceConfig) bool { return s.Name == source })
+	if i < 0 || c.Sources[i].Trust == nil {
+		return signersOf{}
+	}
+	of := c.Sources[i].Trust.TrustConfig()
+	of.AnyOwner = true
+	trust, err := gitsync.LoadTrust(of, source, c.Sources[i].Branch)
+	if err != nil {
+		return signersOf{}
+	}
+	h := trust.Hands()
+	return signersOf{limited: h.LimitedFiles(), oneHand: h.OneHand, print: h.Print()}
 }
 
 // needSecrets are the services of an app that are made of encrypted files, sorted.

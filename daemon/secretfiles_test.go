@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -666,7 +668,7 @@ func TestNobodyGetsTheSecretsOfAnotherApp(t *testing.T) {
 			"apps/shop/compose.yaml": file(mounts), "apps/shop/s.enc": {Data: encrypt(t, secrets.Binary, canary, keys.recipient)},
 			"apps/blog/compose.yaml": file(env("x.enc.env")), "apps/blog/x.enc.env": sealedFile(shops),
 		})
-		require.Equal(t, "bind a key of the host to apps/shop/** (secrets.keys: paths, sources)", plan.Refused["shop"].Hint)
+		require.Equal(t, "bind a key of the host to apps/shop/** and to nothing else (secrets.keys: paths, sources)", plan.Refused["shop"].Hint)
 		require.Contains(t, plan.Refused["blog"].Hint, "add gitring_for: blog to the encrypted values of the file, or bind a key")
 	})
 	t.Run("the file says which app it serves", func(t *testing.T) {
@@ -712,7 +714,8 @@ func TestAKeyThatIsBoundToNoAppOpensForNoneWhereASignerIs(t *testing.T) {
 		{"no limit, and the file names another one", nil, nil, "shop", of("gitring_for=blog\n"), ring.SecretNotFor},
 	} {
 		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file, Sources: tt.sources, Paths: tt.paths})
-		_, r := openerFor{secretFiles: h.d.secrets, source: "prod", limited: true}.Open(manifest.SecretFile{
+		all := func([]string) bool { return true }
+		_, r := openerFor{secretFiles: h.d.secrets, source: "prod", signers: signersOf{limited: true, oneHand: all}}.Open(manifest.SecretFile{
 			Source: "prod", App: tt.app, Folder: "apps/" + tt.app, Path: "apps/" + tt.app + "/x.enc.env", Body: tt.body,
 		})
 		if tt.code == "" {
@@ -725,14 +728,124 @@ func TestAKeyThatIsBoundToNoAppOpensForNoneWhereASignerIs(t *testing.T) {
 	}
 }
 
+// Whoever may add files to a part of what a key opens could copy others' ciphertext into it. So
+// such a key says of no file whose it is, whichever apps lie there now.
+func TestAKeyOfSeveralHandsSaysOfNoFileWhoseItIs(t *testing.T) {
+	keys, own := newKeyring(t), newKeyring(t)
+	const blogs, everything = "apps/blog/**", "apps/**"
+	images := []gitsync.Role{gitsync.RoleImages}
+	for _, tt := range []struct {
+		name     string
+		keys     []config.SecretKey
+		bindings []gitsync.Binding
+		text     string
+		code     ring.Code
+		hint     string
+	}{
+		{
+			"a key for the folders of two", []config.SecretKey{{Paths: []string{everything}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{blogs}}}, "",
+			ring.SecretNotFor, "add gitring_for: blog to the encrypted values of the file, or bind a key of the host to apps/blog/** and to nothing else (secrets.keys: paths, sources)",
+		},
+		{"and the file names the app", []config.SecretKey{{Paths: []string{everything}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{blogs}}}, "gitring_for=blog\n", "", ""},
+		{"a key of its own", []config.SecretKey{{Paths: []string{blogs}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{blogs}}}, "", "", ""},
+		{"one hand has all of them", []config.SecretKey{{Paths: []string{everything}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{"**"}}, {Signer: "eve", Paths: []string{"docs/**"}}}, "", "", ""},
+		{"the same key twice", []config.SecretKey{{Paths: []string{blogs}}, {Paths: []string{"apps/shop/**"}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{blogs}}}, "", ring.SecretNotFor, "gitring_for"},
+		{"the same key, and once for all", []config.SecretKey{{Paths: []string{blogs}}, {}}, []gitsync.Binding{{Signer: "bob", Paths: []string{blogs}}}, "", ring.SecretNotFor, "gitring_for"},
+		{"another key for all", []config.SecretKey{{Paths: []string{blogs}}, {AgeFile: own.file}}, []gitsync.Binding{{Signer: "bob", Paths: []string{blogs}}}, "", "", ""},
+		{
+			"a part of the folder", []config.SecretKey{{Paths: []string{blogs}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{"apps/blog/conf/**"}}}, "",
+			ring.SecretNotFor, "bind a key of the host to apps/blog/x.enc.env and",
+		},
+		{"the other part of the folder", []config.SecretKey{{Paths: []string{"apps/blog/x.enc.env"}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{"apps/blog/conf/**"}}}, "", "", ""},
+		{"who answers for others brings files, too", []config.SecretKey{{Paths: []string{everything}}}, []gitsync.Binding{{Signer: "bob", Roles: []gitsync.Role{gitsync.RoleVouch}, Paths: []string{blogs}}}, "", ring.SecretNotFor, "gitring_for"},
+		{"who moves images brings none", []config.SecretKey{{Paths: []string{everything}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{"**"}}, {Signer: "bot", Roles: images, Paths: []string{blogs}}}, "", "", ""},
+		{"nobody but who moves images is bound", []config.SecretKey{{}}, []gitsync.Binding{{Signer: "bot", Roles: images, Paths: []string{blogs}}}, "", "", ""},
+		{"bound at another source", []config.SecretKey{{Paths: []string{everything}}}, []gitsync.Binding{{Signer: "bob", Paths: []string{blogs}, Sources: []string{"lab"}}}, "", "", ""},
+	} {
+		for i := range tt.keys {
+			tt.keys[i].AgeFile = cmp.Or(tt.keys[i].AgeFile, keys.file)
+		}
+		h := newSecretHost(t, tt.keys...)
+		l := &ledger{}
+		require.True(t, l.signersOf("prod").limited, "after a start nobody knows who signs")
+		require.False(t, l.signersOf("prod").alike(blogs))
+		l = &ledger{hands: map[string]gitsync.Hands{"prod": handsOf(t, tt.bindings)}}
+		// The shop, from which the file was copied, is no app any more.
+		_, r := openerFor{secretFiles: h.d.secrets, source: "prod", signers: l.signersOf("prod")}.Open(manifest.SecretFile{
+			Source: "prod", App: "blog", Folder: "apps/blog", Path: "apps/blog/x.enc.env", Body: encrypt(t, secrets.Env, "PW="+canary+"\n"+tt.text, keys.recipient),
+		})
+		if tt.code == "" {
+			require.Nil(t, r, tt.name)
+			continue
+		}
+		require.NotNil(t, r, tt.name)
+		require.Equal(t, tt.code, r.Code, tt.name)
+		require.Contains(t, r.Hint, tt.hint, tt.name)
+	}
+}
+
+// Whoever signs for one of two sources could copy ciphertext of the other into it.
+func TestAKeyOfTwoSourcesSaysOfNoFileWhoseItIs(t *testing.T) {
+	keys := newKeyring(t)
+	for name, key := range map[string][]config.SecretKey{
+		"one key":        {{AgeFile: keys.file, Sources: []string{"prod", "dev"}}},
+		"the same twice": {{AgeFile: keys.file, Sources: []string{"prod"}}, {AgeFile: keys.file, Sources: []string{"dev"}}},
+	} {
+		for _, text := range []string{"", "gitring_for=shop\n"} {
+			h := newSecretHost(t, key...)
+			h.d.secrets.sources = 2
+			_, r := openerFor{secretFiles: h.d.secrets, source: "dev"}.Open(manifest.SecretFile{
+				Source: "dev", App: "shop", Folder: "shop", Path: "shop/x.enc.env", Body: encrypt(t, secrets.Env, "PW="+canary+"\n"+text, keys.recipient),
+			})
+			if text != "" {
+				require.Nil(t, r, name)
+				continue
+			}
+			require.NotNil(t, r, name)
+			require.Equal(t, ring.SecretNotFor, r.Code, name)
+		}
+	}
+}
+
+// Who checks a folder with a host's configuration is told what the host says.
+func TestOpeningWithAConfigurationKnowsItsSigners(t *testing.T) {
+	keys, signers := newKeyring(t), filepath.Join(t.TempDir(), "signers")
+	require.NoError(t, os.WriteFile(signers, []byte(aSigner), 0o600))
+	f := manifest.SecretFile{Source: "prod", App: "shop", Folder: "shop", Path: "shop/x.enc.env", Body: encrypt(t, secrets.Env, "PW="+canary+"\n", keys.recipient)}
+	for _, bound := range []bool{false, true} {
+		c := &config.Config{Sources: []config.SourceConfig{{Name: "prod", Branch: "main"}}}
+		c.Secrets.Keys = []config.SecretKey{{AgeFile: keys.file}}
+		rules := config.TrustRules{Mode: gitsync.Strict, AllowedSigners: signers, ExpiryGrace: new(config.Duration)}
+		if bound {
+			rules.Signers.Bindings = []gitsync.Binding{{Signer: "bob", Paths: []string{"blog/**"}}}
+		}
+		c.Sources[0].Trust = &rules
+		_, r := OpenSecrets(c, manifest.Settings{Source: "prod"}, nil).Secrets.Open(f)
+		require.Equal(t, bound, r != nil, "%v", r)
+	}
+}
+
+const aSigner = "bob ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n"
+
+// handsOf are what signers may do who are bound like this.
+func handsOf(t *testing.T, bindings []gitsync.Binding) gitsync.Hands {
+	t.Helper()
+	key := filepath.Join(t.TempDir(), "signers")
+	require.NoError(t, os.WriteFile(key, []byte(aSigner), 0o600))
+	trust, err := gitsync.LoadTrust(gitsync.TrustConfig{Mode: gitsync.Strict, AllowedSigners: key, Bindings: bindings}, "prod", "main")
+	require.NoError(t, err)
+	return trust.Hands()
+}
+
 // What was read is kept as long as nothing by which files were opened changed: a source whose
 // signer is bound to paths since is read anew, and so it is with another key, host or source.
 func TestWhatDecidesWhoseAFileIsHasFilesReadAnew(t *testing.T) {
 	keys, other := newKeyring(t), newKeyring(t)
+	bound := "bob to apps/**"
 	print := func(limited bool, sources int, host string, key config.SecretKey) string {
 		h := newSecretHost(t, key)
 		h.d.secrets.sources, h.d.secrets.host = sources, []byte(host)
-		return h.d.secrets.print(limited)
+		return h.d.secrets.print(signersOf{limited: limited, print: bound})
 	}
 	key := config.SecretKey{AgeFile: keys.file}
 	was := print(false, 1, "k", key)
@@ -745,6 +858,8 @@ func TestWhatDecidesWhoseAFileIsHasFilesReadAnew(t *testing.T) {
 	} {
 		require.NotEqual(t, was, is, what)
 	}
+	bound = "bob to apps/blog/**"
+	require.NotEqual(t, was, print(false, 1, "k", key), "a signer is bound to other paths")
 }
 
 // What may be pushed by anybody is never opened: its plan would be an oracle.

@@ -289,9 +289,9 @@ func (f *follower) here(v HostValues) manifest.Settings {
 	s.Denied = f.d.judge.Denies
 	s.NoChown = !mayChown() || s.Swarm && os.Geteuid() != 0 // only root reads what it gave away
 	s.Unplaced = f.d.unplaced()
-	limited := f.d.ledger.limited(f.settings.Source)
 	if f.d.secrets != nil {
-		s.Secrets, s.SecretsPrint = openerFor{secretFiles: f.d.secrets, source: f.settings.Source, limited: limited, opened: &[]openedFile{}}, f.d.secrets.print(limited)
+		of := f.d.ledger.signersOf(f.settings.Source)
+		s.Secrets, s.SecretsPrint = openerFor{secretFiles: f.d.secrets, source: f.settings.Source, signers: of, opened: &[]openedFile{}}, f.d.secrets.print(of)
 	}
 	return s
 }

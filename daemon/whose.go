@@ -95,14 +95,19 @@ func (l *ledger) planned() (all []ring.App) {
 	return all
 }
 
-// limited reports whether a signer of a source has rights on some paths only.
-func (l *ledger) limited(source string) bool {
+// signersOf is where the signers of a source may add files. Before that is known, no paths are
+// in one hand.
+func (l *ledger) signersOf(source string) signersOf {
 	if l == nil {
-		return false
+		return signersOf{}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.hands[source].Limited()
+	h, known := l.hands[source]
+	if !known {
+		return signersOf{limited: true}
+	}
+	return signersOf{limited: h.LimitedFiles(), oneHand: h.OneHand, print: h.Print()}
 }
 
 // signers notes what the signers of a source may do where.

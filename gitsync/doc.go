@@ -24,6 +24,7 @@
 //	schedule      when it is looked
 //	limits        what a remote may cost
 //	hands         what its signers may do, for who asks whose an app is
+//	hands_files   and where they may add files, for who asks whose an encrypted file is
 //	file_signer   who signed the newest change of a file
 //	lost          an anchor that is gone: what this host still knows
 //	reverify      what was trusted, held against a configuration that changed

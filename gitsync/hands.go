@@ -38,6 +38,15 @@ func (f *Follower) Hands(ctx context.Context) (Hands, error) {
 	return t.hands(), nil
 }
 
+// Hands are the rights of the signers as the configuration has them, without what the
+// repository says of any.
+func (t *Trust) Hands() Hands {
+	if t.cfg.Mode == Disabled || t.cfg.Mode == Tip {
+		return Hands{}
+	}
+	return t.hands()
+}
+
 // hands groups the bindings that count for the source by the signer whom they name.
 func (t *Trust) hands() Hands {
 	by := map[string][]Binding{}

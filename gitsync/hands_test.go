@@ -1,9 +1,12 @@
 package gitsync
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
 )
 
 func TestTwoAppsAreInOneHandWhereNobodyHasOneOfThemAlone(t *testing.T) {
@@ -46,4 +49,51 @@ func TestANewBindingIsANewPrint(t *testing.T) {
 	before := trust.hands().Print()
 	trust.cfg.Bindings = []Binding{{Signer: "a", Paths: []string{"apps/shop/**"}}}
 	require.NotEqual(t, before, trust.hands().Print())
+}
+
+// What is said of patterns is held to all files of a small world, matched one by one.
+func TestPatternsHoldAndMeetAsTheirFilesDo(t *testing.T) {
+	var all func(parts []string, upTo int) [][]string
+	all = func(parts []string, upTo int) (out [][]string) {
+		for _, p := range parts {
+			out = append(out, []string{p})
+			if upTo > 1 {
+				for _, rest := range all(parts, upTo-1) {
+					out = append(out, append([]string{p}, rest...))
+				}
+			}
+		}
+		return out
+	}
+	patterns, files := all([]string{"a", "a*", "*", "**"}, 3), all([]string{"a", "ab", "c"}, 4)
+	matches := make([][]bool, len(patterns))
+	for i, p := range patterns {
+		for _, f := range files {
+			matches[i] = append(matches[i], ring.MatchPath(strings.Join(p, "/"), strings.Join(f, "/")))
+		}
+	}
+	held, apart := 0, 0
+	for i, w := range patterns {
+		for j, n := range patterns {
+			holds, meet := patternHolds(w, n), patternsMeet(w, n)
+			for k, f := range files {
+				if byW, byN := matches[i][k], matches[j][k]; holds && byN && !byW {
+					t.Fatalf("%v is said to hold %v, and %v is of the other alone", w, n, f)
+				} else if !meet && byN && byW {
+					t.Fatalf("%v and %v are said not to meet, and %v is of both", w, n, f)
+				}
+			}
+			if holds {
+				held++
+			}
+			if !meet {
+				apart++
+			}
+		}
+	}
+	require.Greater(t, held, 500)
+	require.Greater(t, apart, 500)
+	for _, same := range []string{"apps/shop/**", "**", "a/*/b", "a[b]/x"} {
+		require.True(t, patternHolds(strings.Split(same, "/"), strings.Split(same, "/")))
+	}
 }
