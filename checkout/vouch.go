@@ -15,7 +15,7 @@ type Vouched struct {
 	Since   ring.SHA    `json:"since"`
 	Head    ring.SHA    `json:"head"`
 	Commits []Unsettled `json:"commits"`
-	Diff    string      `json:"diff,omitempty"`
+	Diff    string      `json:"diff,omitempty"`  // of all commits since, those of others too
 	Vouch   ring.SHA    `json:"vouch,omitempty"` // the commit made
 	Pushed  bool        `json:"pushed"`
 }
@@ -27,6 +27,8 @@ type Unsettled struct {
 	Subject string    `json:"subject"`
 	Code    ring.Code `json:"code"`
 	Says    string    `json:"says"`
+	// Diff is what the commit itself changed, beside its first parent. "" is nothing.
+	Diff string `json:"diff,omitempty"`
 }
 
 // Vouch is one vouch in a clone.
@@ -98,14 +100,22 @@ func (v *Vouch) FindUnanswered(ctx context.Context, since string, patch bool) (e
 			return err
 		}
 		u.Author, u.Subject, _ = strings.Cut(line, "\x00")
+		// A later commit may have taken it back: then it is in no diff of all.
+		if u.Diff, err = v.diff(ctx, patch, r.Commit+"^", r.Commit); err != nil {
+			return err
+		}
 		v.Result.Commits = append(v.Result.Commits, u)
 	}
-	how := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--stat"}
-	if patch {
-		how[len(how)-1] = "--patch"
-	}
-	v.Result.Diff, err = v.Git(ctx, append(how, string(v.Result.Since), string(v.Result.Head))...)
+	v.Result.Diff, err = v.diff(ctx, patch, v.Result.Since, v.Result.Head)
 	return err
+}
+
+func (v *Vouch) diff(ctx context.Context, patch bool, from, to ring.SHA) (string, error) {
+	how := "--stat"
+	if patch {
+		how = "--patch"
+	}
+	return v.Git(ctx, "diff", "--no-color", "--no-ext-diff", "--no-textconv", how, string(from), string(to))
 }
 
 // MakeCommit makes the commit that answers for all of them.

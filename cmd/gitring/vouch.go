@@ -27,7 +27,7 @@ func vouchCmd(g *globals) *cobra.Command {
 		Use:   "vouch [range]",
 		Short: "Answer for commits of others with one signed commit",
 		Long: "vouch shows which commits since the last trusted one nobody answers for, and what\n" +
-			"they changed, and makes an empty commit on top of them, signed with your own Git\n" +
+			"each changed, and makes an empty commit on top of them, signed with your own Git\n" +
 			"settings, that names each in a trailer Gitring-Vouch. Pushed, it unwedges every\n" +
 			"host. Your key needs the role vouch, and the paths that changed.\n\n" +
 			"The last trusted commit is that of the daemon here, unless --since or a range\n" +
@@ -114,9 +114,17 @@ func (g *globals) showUnsettled(v *checkout.Vouched) error {
 	s.Line(0, " ", screen.Text("since"), screen.Painted(v.Since.Short(), screen.Bold), screen.Text("nobody answers for:"))
 	for _, u := range v.Commits {
 		s.Line(2, "  ", screen.Painted(u.Commit.Short(), screen.Yellow), screen.Text(u.Author), screen.Text(u.Subject), screen.Painted(string(u.Code), screen.Red))
+		s.Quote(4, u.Diff)
 	}
-	s.Gap()
-	s.Quote(0, v.Diff)
+	if len(v.Commits) != 1 || v.Diff != v.Commits[0].Diff {
+		s.Gap()
+		all := "in all:"
+		if v.Diff == "" {
+			all = "in all: nothing"
+		}
+		s.Line(0, " ", screen.Text("since"), screen.Text(v.Since.Short()+","), screen.Text(all))
+		s.Quote(0, v.Diff)
+	}
 	s.Gap()
 	_, err := fmt.Fprint(g.out, s)
 	return err
