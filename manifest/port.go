@@ -71,6 +71,7 @@ func (b *builderOf) exposed(c types.ServiceConfig) []string {
 }
 
 // checkHostPorts refuses one host port for two services, and for two replicas without a front.
+// A job and who waits for its end publish a port one after the other.
 func (b *builderOf) checkHostPorts(app ring.App, routes map[string]*ring.Route) {
 	type taker struct {
 		port    ring.Port
@@ -93,7 +94,12 @@ func (b *builderOf) checkHostPorts(app ring.App, routes map[string]*ring.Route) 
 			}
 			key, _ := strconv.Atoi(p.HostPort) // as the engine reads it
 			for _, first := range taken[key] {
-				if first.port.Clashes(p) {
+				if !first.port.Clashes(p) {
+					continue
+				}
+				if job, waiter := b.portInTurn(&app, first.service, s.Name, routes); job != "" {
+					b.noteOnce(fmt.Sprintf("services %s and %s of %s publish host port %s in turn: %s starts once %s has ended, and no later run of %s begins while %s runs", job, waiter, b.name, p.HostPort, waiter, job, job, waiter))
+				} else {
 					b.faults.add(ring.BadValue, at, "publish one of them on another port", "services.%s host port %s is published by %s too", s.Name, p.HostPort, first.service)
 					break
 				}
@@ -101,6 +107,34 @@ func (b *builderOf) checkHostPorts(app ring.App, routes map[string]*ring.Route) 
 			taken[key] = append(taken[key], taker{p, s.Name})
 		}
 	}
+}
+
+// portInTurn says which of two services is a job for whose end the other one waits, at whatever
+// distance; "" where they may run at once. A front publishes before its service starts, and a
+// swarm publishes for a job that ended.
+func (b *builderOf) portInTurn(app *ring.App, one, other string, routes map[string]*ring.Route) (job, waiter string) {
+	if b.settings.Swarm || routes[one] != nil || routes[other] != nil {
+		return "", ""
+	}
+	for _, pair := range [][2]string{{one, other}, {other, one}} {
+		if s, ok := app.Service(pair[0]); ok && s.Kind == ring.JobK && s.Job.Run != "always" && waitsForEnd(app, pair[1], pair[0], map[string]bool{}) {
+			return pair[0], pair[1]
+		}
+	}
+	return "", ""
+}
+
+// waitsForEnd reports whether a service starts only after a job ended. A dependency that is not
+// required may be passed over.
+func waitsForEnd(app *ring.App, name, job string, met map[string]bool) bool {
+	s, ok := app.Service(name)
+	if !ok || met[name] {
+		return false
+	}
+	met[name] = true
+	return slices.ContainsFunc(s.DependsOn, func(d ring.Dependency) bool {
+		return !d.Optional && (d.Service == job && d.Until == ring.Completed || d.Service != job && waitsForEnd(app, d.Service, job, met))
+	})
 }
 
 // portPlace is the entry of ports that names the host port.

@@ -64,3 +64,43 @@ func composesPorts(t *testing.T, files map[string]string) (ports []string, open,
 	slices.Sort(ports)
 	return ports, open, false
 }
+
+// What gets a certificate listens where the proxy will: Compose runs the one after the other.
+func TestAJobAndWhoWaitsForItsEndPublishOnePort(t *testing.T) {
+	const job, waits = "image: a, restart: 'no', ports: ['80:80']", "image: b, ports: ['80:80'], depends_on: "
+	files := func(services ...string) map[string]string {
+		return map[string]string{"web/compose.yaml": "services:\n  " + strings.Join(services, "\n  ") + "\n"}
+	}
+	for name, tt := range map[string]struct {
+		services []string
+		change   func(*Settings)
+		note     string // "" refuses
+	}{
+		"it waits":                 {services: []string{"cert: {" + job + "}", "web: {" + waits + "{cert: {condition: service_completed_successfully}}}"}, note: "services cert and web of web publish host port 80 in turn: web starts once cert has ended, and no later run of cert begins while web runs"},
+		"the job comes last":       {services: []string{"acme: {" + waits + "{cert: {condition: service_completed_successfully}}}", "cert: {" + job + "}"}, note: "acme starts once cert has ended"},
+		"it waits for who waits":   {services: []string{"cert: {" + job + "}", "db: {image: a, depends_on: {cert: {condition: service_completed_successfully}}}", "web: {" + waits + "[db]}"}, note: "web starts once cert has ended"},
+		"two jobs":                 {services: []string{"cert: {" + job + "}", "test: {restart: 'no', " + waits + "{cert: {condition: service_completed_successfully}}}"}, note: "test starts once cert has ended"},
+		"it waits for the start":   {services: []string{"cert: {" + job + "}", "web: {" + waits + "[cert]}"}},
+		"nobody waits":             {services: []string{"cert: {" + job + "}", "web: {image: b, ports: ['80:80']}"}},
+		"it may pass it over":      {services: []string{"cert: {" + job + "}", "web: {" + waits + "{cert: {condition: service_completed_successfully, required: false}}}"}},
+		"it runs at each commit":   {services: []string{"cert: {" + job + ", x-gitring: {job: {run: always}}}", "web: {" + waits + "{cert: {condition: service_completed_successfully}}}"}},
+		"a front publishes it":     {services: []string{"cert: {" + job + "}", "web: {x-gitring: {publish: front}, " + waits + "{cert: {condition: service_completed_successfully}}}"}},
+		"both wait, and run both":  {services: []string{"cert: {image: a, restart: 'no'}", "a: {" + waits + "{cert: {condition: service_completed_successfully}}}", "b: {" + waits + "{cert: {condition: service_completed_successfully}}}"}},
+		"a swarm publishes for it": {services: []string{"cert: {" + job + "}", "web: {" + waits + "{cert: {condition: service_completed_successfully}}}"}, change: func(s *Settings) { s.Swarm = true }},
+	} {
+		s := settings()
+		if tt.change != nil {
+			tt.change(&s)
+		}
+		plan, _ := Read(repo(files(tt.services...)), s)
+		if tt.note == "" {
+			if r := plan.Refused["web"]; r == nil || !strings.Contains(r.Says, "host port 80 is published by") {
+				t.Errorf("%s: it is not refused: %v", name, r)
+			}
+			continue
+		}
+		if len(plan.Apps) != 1 || !strings.Contains(notes(plan.Apps[0]), tt.note) {
+			t.Errorf("%s: %s", name, dump(t, plan))
+		}
+	}
+}

@@ -87,6 +87,8 @@ func (t *Pass) waitsForHeir(v, other *service, what string) ring.Reason {
 	why := ring.Reason{Code: ring.WhyTransferPending, On: other.id}
 	failed, ok := t.Facts.Verdict(other.id, other.want.Version)
 	switch {
+	case isPort(what) && endsAs(v) && !endsAs(other) && anyClash(other.wantedWrites(), what):
+		why.Dead, why.Says = true, say("waits for %s to let go of %s, which both publish: gitring scale %s 0 lets it run", name, what, other.id)
 	case other.app.Name == v.app.Name && t.dependsOnAny(v.app, other.want.Name, []string{v.want.Name}), t.inTurn(other, v, map[*service]bool{}):
 		why.Dead, why.Says = true, say("waits for %s to let go of %s, and %s waits for it: move it in a commit of its own", name, what, name)
 	case ok && !failed.Good:
@@ -140,6 +142,9 @@ func (t *Pass) firstClash(v *service, s *ring.Service, mine []string, app, name 
 		if !anyClash(its, what) {
 			continue
 		}
+		if isPort(what) && (endsAs(v) || endsAs(other)) { // one plan may have a run publish what its worker does, in turn
+			return what
+		}
 		if planned && t.inOnePlan(v, other) && anyClash(other.wantedWrites(), what) {
 			continue
 		}
@@ -153,6 +158,9 @@ func (t *Pass) firstClash(v *service, s *ring.Service, mine []string, app, name 
 	}
 	return ""
 }
+
+// endsAs reports whether v, which may be nil, is a job or a cron job.
+func endsAs(v *service) bool { return v != nil && v.want.Kind.Ends() }
 
 // besideOn reports whether a version that was good ran beside a service on what.
 func besideOn(g *ring.Good, what string, id ring.ServiceID) bool {
