@@ -190,7 +190,7 @@ func full(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Secon
 
 // note tells the outbox that a row was said.
 func (l *line) note(ctx context.Context, r ring.OutboxRow, now time.Time) error {
-	err := l.outbox.Posted(ctx, r.Key, r.Seq, now)
+	err := l.outbox.Told(ctx, r.Key, r.Seq, now)
 	if err == nil {
 		delete(l.said, r.Key)
 	}

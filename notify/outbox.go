@@ -17,6 +17,8 @@ type Outbox interface {
 	// Posted says that nothing remains to be said of seq. The post is from then
 	// on the row's SaidState and SaidDescription.
 	Posted(ctx context.Context, key string, seq int64, now time.Time) error
+	// Told is Posted of what the forge took just now, and the journal has it.
+	Told(ctx context.Context, key string, seq int64, now time.Time) error
 	// Retry makes the row due again at next, also when a newer post took its
 	// place: the forge is not there sooner for that. says is why, and ""
 	// for a row that was only put off while its forge is left alone.

@@ -71,6 +71,10 @@ func (m *ledger) Due(_ context.Context, now time.Time, limit int) ([]ring.Outbox
 	return out, nil
 }
 
+func (m *ledger) Told(ctx context.Context, key string, seq int64, now time.Time) error {
+	return m.Posted(ctx, key, seq, now)
+}
+
 func (m *ledger) Posted(_ context.Context, key string, seq int64, _ time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -34,6 +34,8 @@ func rolledOut() []ring.Event {
 		{At: at(9), Kind: ring.RolloutBegan, App: "shop", Service: "web", Version: "v3"},
 		{At: at(11), Kind: ring.RolloutFailed, App: "shop", Service: "web", Version: "v3", Reason: "slot 1 exited with code 3"},
 		{At: at(20), Kind: ring.RolloutRestored, App: "shop", Service: "web", Version: "v3"},
+		{At: at(21), Kind: ring.ForgeTold, App: "shop", Began: at(20), Reason: "failure as gitring/edge-1/shop"},
+		{At: at(22), Kind: ring.ForgeUntold, Began: at(20), Reason: "failure as gitring/edge-1: the forge answered 422"},
 	}
 	for i := range lines {
 		lines[i].Seq, lines[i].Source, lines[i].Commit = int64(i)+7, "prod", traceCommit

@@ -24,6 +24,7 @@ const (
 var traced = []string{
 	ring.AppInForce, ring.AppRefused, ring.JobStarted, ring.JobSucceeded, ring.JobFailed,
 	ring.RolloutBegan, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutSuperseded,
+	ring.ForgeTold, ring.ForgeUntold,
 }
 
 // trace is a commit on its way, and the lines of the journal about it.
@@ -104,7 +105,7 @@ func (c Choice) trace(m *memory, e ring.Event, now time.Time) {
 
 // failsOf reports whether a line says that a part of a commit failed, or was refused.
 func failsOf(kind string) bool {
-	return kind == ring.AppRefused || kind == ring.RolloutFailed || kind == ring.JobFailed
+	return kind == ring.AppRefused || kind == ring.RolloutFailed || kind == ring.JobFailed || kind == ring.ForgeUntold
 }
 
 func traceNote(t trace) Note {
@@ -127,6 +128,7 @@ type span struct {
 	line       int64 // of the journal, where it begins
 	began, end time.Time
 	failed     string // why; "" where it did not
+	aside      bool   // that it failed says nothing of the commit
 	fields     [][2]string
 }
 
@@ -155,6 +157,12 @@ func spansOf(lines []ring.Event, cut int) []span {
 			parts = append(parts, span{name: "stage " + e.App, line: e.Seq, began: verified, end: e.At, fields: about[:1]})
 		case ring.AppRefused:
 			parts = append(parts, span{name: "stage " + e.App, line: e.Seq, began: verified, end: e.At, failed: e.Reason, fields: about[:1]})
+		case ring.ForgeTold, ring.ForgeUntold:
+			p := span{name: "post", aside: true, line: e.Seq, began: e.Began, end: e.At, fields: [][2]string{{"gitring.app", e.App}, {"gitring.post", e.Reason}}}
+			if e.Kind == ring.ForgeUntold {
+				p.failed = e.Reason
+			}
+			parts = append(parts, p)
 		case ring.RolloutBegan, ring.JobStarted:
 			open[key] = len(parts)
 			parts = append(parts, span{name: workOf(e), line: e.Seq, began: e.At, end: e.At, fields: about})
@@ -183,7 +191,7 @@ func spansOf(lines []ring.Event, cut int) []span {
 		p := &parts[i]
 		p.end = later(p.end, p.began) // two clocks may be apart
 		root.end = later(root.end, p.end)
-		if p.failed != "" && root.failed == "" {
+		if p.failed != "" && !p.aside && root.failed == "" {
 			root.failed = p.name + ": " + p.failed
 		}
 	}

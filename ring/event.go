@@ -27,6 +27,8 @@ type Event struct {
 	// look at its remote began; zero where an earlier release wrote the line.
 	Fetched  time.Time `json:"fetched,omitzero"`
 	Verified time.Time `json:"verified,omitzero"`
+	// Began, of a word for a forge, is when it was there to be sent; zero on every other line.
+	Began time.Time `json:"began,omitzero"`
 	// Digest is of what a line about a proof says in it; "" of every other line.
 	Digest string `json:"digest,omitempty"`
 }
@@ -118,6 +120,9 @@ const (
 	PolicyInvalid  = "policy.invalid"  // its files cannot be taken: the rules before count
 	PolicyViolated = "policy.violated" // an app in force breaks a rule
 	GrantExpires   = "policy.expires"  // a grant of an app in force expires soon
+
+	ForgeTold   = "forge.told"     // a forge took what became of a commit
+	ForgeUntold = "forge.given_up" // and it will not: why
 )
 
 // EventKinds are all kinds of events.
@@ -134,4 +139,5 @@ var EventKinds = []string{
 	WaveWaiting, WaveHeld, WavePassed, WaveStuck,
 	TagMoved, TagAwaiting, TagApproved, TagFollowed, TagContested,
 	PolicyChanged, PolicyInvalid, PolicyViolated, GrantExpires,
+	ForgeTold, ForgeUntold,
 }

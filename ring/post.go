@@ -21,6 +21,16 @@ func (f Post) Same(o Post) bool {
 	return f.State == o.State && f.Phase == o.Phase && f.Description == o.Description
 }
 
+// App is whose outcome is told; "" of one that is of the whole host.
+func (f Post) App() string {
+	at, is := f.Environment()
+	if !is {
+		_, at, _ = strings.Cut(f.Context, "/")
+	}
+	_, app, _ := strings.Cut(at, "/")
+	return app
+}
+
 // deployment begins the context of a post that is told to a forge's list of
 // deployments instead of its commit statuses.
 const deployment = "deployment "

@@ -167,6 +167,9 @@ func calls(t *testing.T) []call {
 		return s.SaveStreaks(ctx, []ring.Streak{{Instance: "c1", Check: "up", Passing: true, At: noon}})
 	}, func(*told) {})
 	add("the forge was told", func(s *Store) error { return s.Posted(ctx, ring.PostKey(sha(0), "gitring/edge-1"), 1, noon) }, func(*told) {})
+	add("a forge took an outcome", func(s *Store) error {
+		return s.Told(ctx, ring.PostKey(sha(1), "gitring/edge-1"), 1, noon)
+	}, func(w *told) { w.events++ })
 	add("trim", func(s *Store) error { return s.Trim(ctx, noon.Add(time.Hour)) }, func(*told) {})
 	return all
 }

@@ -156,23 +156,48 @@ func (s *Store) Due(ctx context.Context, now time.Time, max int) ([]ring.OutboxR
 	return due, nil
 }
 
-// Posted says that the forge shows the post that was handed out with seq. A
-// newer one under the same key stays due. No such row is no error.
+// Posted says that the forge shows the post that was handed out with seq, or that nobody is
+// to be told. A newer one under the same key stays due. No such row is no error.
 func (s *Store) Posted(ctx context.Context, key string, seq int64, at time.Time) error {
-	return s.answer(ctx, key, func(r outboxRow) outboxRow {
-		if seq < r.Said || seq > r.Seq {
-			return r // an answer that comes twice, or to no question
+	return s.answer(ctx, key, func(r outboxRow) (outboxRow, []ring.Event) { return r.posted(seq, at), nil })
+}
+
+// Told is Posted of what a forge took just now. The journal has a line of it where it was
+// the outcome of a commit.
+func (s *Store) Told(ctx context.Context, key string, seq int64, at time.Time) error {
+	return s.answer(ctx, key, func(r outboxRow) (outboxRow, []ring.Event) {
+		after := r.posted(seq, at)
+		if r.Seq != seq || r.Said == seq || r.post().Open() {
+			return after, nil
 		}
-		if r.Said != seq && r.row().Said() != r.post().Says() {
-			r.Sent++
-		}
-		r.Error, r.Attempts, r.NextAt = "", 0, 0
-		r.Said, r.SaidState, r.SaidPhase, r.SaidDescription = seq, "", "", ""
-		if r.Seq == seq {
-			r.SaidState, r.SaidPhase, r.SaidDescription, r.Settled = r.State, r.Phase, r.Description, ns(at)
-		}
-		return r
+		return after, []ring.Event{r.line(ring.ForgeTold, "", at)}
 	})
+}
+
+// posted is the row once the forge shows the post with seq.
+func (r outboxRow) posted(seq int64, at time.Time) outboxRow {
+	if seq < r.Said || seq > r.Seq {
+		return r // an answer that comes twice, or to no question
+	}
+	if r.Said != seq && r.row().Said() != r.post().Says() {
+		r.Sent++
+	}
+	r.Error, r.Attempts, r.NextAt = "", 0, 0
+	r.Said, r.SaidState, r.SaidPhase, r.SaidDescription = seq, "", "", ""
+	if r.Seq == seq {
+		r.SaidState, r.SaidPhase, r.SaidDescription, r.Settled = r.State, r.Phase, r.Description, ns(at)
+	}
+	return r
+}
+
+// line is one of the journal, about what became of the row's newest post.
+func (r outboxRow) line(kind, why string, at time.Time) ring.Event {
+	p := r.post()
+	says := p.State + " as " + p.Context
+	if why != "" {
+		says += ": " + why
+	}
+	return ring.Event{Kind: kind, At: at, Source: p.Source, App: p.App(), Commit: p.SHA, Began: timeOf(r.Queued), Reason: says}
 }
 
 // Retry says that the post was tried and is to be tried again at next; says is
@@ -180,37 +205,42 @@ func (s *Store) Posted(ctx context.Context, key string, seq int64, at time.Time)
 // is newest is due, even what it had been told before. An empty says is no
 // attempt: the row is only put off.
 func (s *Store) Retry(ctx context.Context, key string, seq int64, says string, next time.Time) error {
-	return s.answer(ctx, key, func(r outboxRow) outboxRow {
+	return s.answer(ctx, key, func(r outboxRow) (outboxRow, []ring.Event) {
 		if says == "" {
 			r.NextAt = ns(next)
-			return r
+			return r, nil
 		}
 		if r.Seq == seq {
 			r.Attempts++
 		}
 		r.Error, r.NextAt = says, ns(next)
 		r.Said, r.SaidState, r.SaidPhase, r.SaidDescription = 0, "", "", ""
-		return r
+		return r, nil
 	})
 }
 
 // Dead says that the post with seq cannot be said, ever. A newer one under the
 // same key is due all the same.
 func (s *Store) Dead(ctx context.Context, key string, seq int64, says string) error {
-	return s.answer(ctx, key, func(r outboxRow) outboxRow {
+	return s.answer(ctx, key, func(r outboxRow) (outboxRow, []ring.Event) {
 		r.Error = says
-		if r.Seq == seq {
-			r.Dead, r.Settled = true, ns(s.now())
+		if r.Seq != seq {
+			return r, nil
 		}
-		return r
+		var lines []ring.Event
+		if !r.Dead && !r.post().Open() {
+			lines = append(lines, r.line(ring.ForgeUntold, says, s.now()))
+		}
+		r.Dead, r.Settled = true, ns(s.now())
+		return r, lines
 	})
 }
 
 // Remember keeps what the forge calls a row, so that it is not made twice.
 func (s *Store) Remember(ctx context.Context, key, remote string) error {
-	return s.answer(ctx, key, func(r outboxRow) outboxRow {
+	return s.answer(ctx, key, func(r outboxRow) (outboxRow, []ring.Event) {
 		r.Remote = remote
-		return r
+		return r, nil
 	})
 }
 
@@ -236,16 +266,26 @@ func (s *Store) Unsaid(ctx context.Context) (statuses, deployments map[string]st
 	return statuses, deployments, nil
 }
 
-func (s *Store) answer(ctx context.Context, key string, change func(outboxRow) outboxRow) error {
+// answer writes what a change makes of a row, and its lines of the journal, both or neither.
+func (s *Store) answer(ctx context.Context, key string, change func(outboxRow) (outboxRow, []ring.Event)) error {
+	var lines []ring.Event
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		r, err := outboxOf(tx, key)
 		if err != nil || r.Key == "" {
 			return err
 		}
-		return save(tx, change(r))
+		if r, lines = change(r); len(lines) > 0 {
+			if err := s.journal(tx, lines); err != nil {
+				return err
+			}
+		}
+		return save(tx, r)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot note the answer to a post: %w", err)
+	}
+	if len(lines) > 0 {
+		s.tell()
 	}
 	return nil
 }

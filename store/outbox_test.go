@@ -228,3 +228,47 @@ func TestDueAreTheLongestWaitingFirst(t *testing.T) {
 	}
 	require.Equal(t, []ring.SHA{sha(3), sha(2), sha(1)}, got)
 }
+
+// Who was told what stands in the journal once: outcomes alone, and only what a forge took or refused.
+func TestTheJournalSaysWhichOutcomeAForgeTook(t *testing.T) {
+	s := fresh(t)
+	told := func() (lines []string) {
+		events, err := s.Events(t.Context(), EventQuery{Kinds: []string{ring.ForgeTold, ring.ForgeUntold}})
+		require.NoError(t, err)
+		for _, e := range events {
+			require.Equal(t, []string{"prod", string(sha(1)), "web"}, []string{e.Source, string(e.Commit), e.App})
+			require.False(t, e.Began.IsZero())
+			require.False(t, e.At.Before(e.Began), "%s before %s", e.At, e.Began)
+			lines = append(lines, e.Kind+" "+e.Reason)
+		}
+		return lines
+	}
+	s.say(t, say(ring.PostPending, "1/4"))
+	r := s.one(t, "1/4")
+	later := noon.Add(time.Minute)
+	require.NoError(t, s.Told(t.Context(), r.Key, r.Seq, later))
+	require.Empty(t, told(), "progress is no outcome")
+
+	s.say(t, say(ring.PostSuccess, "done"))
+	first := s.one(t, "done")
+	s.say(t, say(ring.PostFailure, "not healthy"))
+	require.NoError(t, s.Told(t.Context(), first.Key, first.Seq, later))
+	require.Empty(t, told(), "a newer outcome took its place on the way, and is told next")
+	r = s.one(t, "not healthy")
+	for range 2 { // the answer may be noted twice
+		require.NoError(t, s.Told(t.Context(), r.Key, r.Seq, later))
+	}
+	require.Equal(t, []string{"forge.told failure as gitring/edge-1/web"}, told())
+
+	s.say(t, say(ring.PostSuccess, "again"))
+	r = s.one(t, "again")
+	require.NoError(t, s.Posted(t.Context(), r.Key, r.Seq, later))
+	require.Len(t, told(), 1, "nobody is to be told any more")
+
+	s.say(t, say(ring.PostFailure, "not healthy"))
+	r = s.one(t, "not healthy")
+	for range 2 {
+		require.NoError(t, s.Dead(t.Context(), r.Key, r.Seq, "the forge answered 422"))
+	}
+	require.Equal(t, []string{"forge.told failure as gitring/edge-1/web", "forge.given_up failure as gitring/edge-1/web: the forge answered 422"}, told())
+}
