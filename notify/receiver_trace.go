@@ -158,7 +158,7 @@ func spansOf(lines []ring.Event, cut int) []span {
 		case ring.AppRefused:
 			parts = append(parts, span{name: "stage " + e.App, line: e.Seq, began: verified, end: e.At, failed: e.Reason, fields: about[:1]})
 		case ring.ForgeTold, ring.ForgeUntold:
-			p := span{name: "post", aside: true, line: e.Seq, began: e.Began, end: e.At, fields: [][2]string{{"gitring.app", e.App}, {"gitring.post", e.Reason}}}
+			p := span{name: strings.TrimSpace("post " + e.App), aside: true, line: e.Seq, began: e.Began, end: e.At, fields: [][2]string{{"gitring.app", e.App}, {"gitring.post", e.Reason}}}
 			if e.Kind == ring.ForgeUntold {
 				p.failed = e.Reason
 			}

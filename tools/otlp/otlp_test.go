@@ -52,7 +52,7 @@ func TestACollectorReadsTheTrace(t *testing.T) {
 		require.GreaterOrEqual(t, s.StartTimestamp(), spans.At(0).StartTimestamp())
 		require.LessOrEqual(t, s.EndTimestamp(), spans.At(0).EndTimestamp())
 	}
-	require.Equal(t, []string{"commit 442e027", "fetch", "verify", "stage db", "stage shop", "run shop/migrate", "rollout shop/web"}, names)
+	require.Equal(t, []string{"commit 442e027", "fetch", "verify", "stage db", "stage shop", "run shop/migrate", "rollout shop/web", "post shop", "post"}, names)
 	root, rollout := spans.At(0), spans.At(6)
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	require.Equal(t, noon, root.StartTimestamp().AsTime())
