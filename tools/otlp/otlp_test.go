@@ -56,11 +56,14 @@ func TestACollectorReadsTheTrace(t *testing.T) {
 	root, rollout := spans.At(0), spans.At(6)
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	require.Equal(t, noon, root.StartTimestamp().AsTime())
-	require.Equal(t, 20*time.Second, root.EndTimestamp().AsTime().Sub(noon))
+	require.Equal(t, 22*time.Second, root.EndTimestamp().AsTime().Sub(noon))
 	require.Equal(t, ptrace.StatusCodeError, root.Status().Code())
 	require.Equal(t, "slot 1 exited with code 3", rollout.Status().Message())
 	require.Equal(t, map[string]any{"gitring.app": "shop", "gitring.service": "web", "gitring.version": "v3", "gitring.result": "rollout.restored"}, rollout.Attributes().AsRaw())
+	require.Equal(t, "rollout shop/web: slot 1 exited with code 3", root.Status().Message())
 	require.Equal(t, ptrace.StatusCodeUnset, spans.At(5).Status().Code())
+	require.Equal(t, ptrace.StatusCodeUnset, spans.At(7).Status().Code())
+	require.Equal(t, "failure as gitring/edge-1: the forge answered 422", spans.At(8).Status().Message())
 }
 
 // strict reads a post by the protocol's definition, which knows each field and takes no other. Only
