@@ -72,6 +72,8 @@ type ImagesUpdate struct {
 	*Clone
 	Up     Upstream
 	Result ImagesUpdated
+	// Trust is what hosts hold commits to; nil where nothing here says so, and then any passes.
+	Trust *gitsync.Trust
 
 	app   string
 	ask   ImageOptions
@@ -540,6 +542,9 @@ func (u *ImagesUpdate) MakeCommit(ctx context.Context, tree string) error {
 	if err != nil {
 		return err
 	}
+	if err := u.held(ctx, sha); err != nil {
+		return err
+	}
 	if u.ask.Branch != "" {
 		err := u.push(ctx, sha, u.Up)
 		var said *exit.Failure
@@ -559,6 +564,18 @@ func (u *ImagesUpdate) MakeCommit(ctx context.Context, tree string) error {
 	}
 	u.Result.Commit, u.Result.Pushed = sha, u.ask.Push || u.ask.Branch != ""
 	return nil
+}
+
+// held refuses a commit that hosts would refuse, such as a move further than role images goes.
+func (u *ImagesUpdate) held(ctx context.Context, sha ring.SHA) error {
+	if u.Trust == nil {
+		return nil
+	}
+	awaiting, err := u.passes(ctx, u.Trust, u.head, sha)
+	if awaiting != nil {
+		u.Notice("%s", awaiting.Says)
+	}
+	return err
 }
 
 // holdsAlready is the newest commit of the branch to push to, where each file that moves stands in

@@ -15,6 +15,7 @@ import (
 	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
 	"github.com/gitring/gitring/screen"
@@ -49,7 +50,8 @@ func imagesUpdateCmd(g *globals) *cobra.Command {
 			"Git settings. Tags and digests change, and no byte besides. A tag with a digest\n" +
 			"gets the new digest. What is not committed here stays out of it.\n\n" +
 			"It needs no daemon. Registries are signed in to as docker does, or as --config\n" +
-			"says. Exit 3 when some of them did not say; the others' images are updated.",
+			"says. Where --config or the clone's own setting gitring.config names what hosts\n" +
+			"have, a commit that they would refuse is not made, and exit is 7. Exit 3 when some of them did not say; the others' images are updated.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if !slices.Contains(checkout.MoveKinds, f.To) {
@@ -98,11 +100,25 @@ func (g *globals) imagesUpdate(ctx context.Context, app string, f imagesFlags) e
 		}
 	}
 	if tree != "" && !f.DryRun {
+		u.Trust = g.hostsTrust(ctx, c, f.repo)
 		if err := u.MakeCommit(ctx, tree); err != nil {
 			return err
 		}
 	}
 	return errors.Join(g.toldImages(u, tree != ""), notAllAsked(u))
+}
+
+// hostsTrust is what the configuration says of commits that --config names, or the clone itself;
+// nil where none does. One that cannot be read is told, and keeps nobody from a commit.
+func (g *globals) hostsTrust(ctx context.Context, c *checkout.Clone, repo string) *gitsync.Trust {
+	if g.config == "" && c.Setting(ctx, checkout.ConfigSetting) == "" {
+		return nil
+	}
+	trust, _, err := g.trust(ctx, trustFlags{repo: repo})
+	if err != nil {
+		g.notice("not held to what hosts accept: %s", err)
+	}
+	return trust
 }
 
 // toldImages says what came of it.

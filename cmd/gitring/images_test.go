@@ -102,6 +102,36 @@ func TestImagesUpdateAsAPersonRunsIt(t *testing.T) {
 		require.Regexp(t, "^(GET|HEAD) ", r, "it only reads")
 	}
 
+	// Where the clone says what hosts have, a move further than the role goes is not made.
+	pub, err := os.ReadFile(key + ".pub")
+	require.NoError(t, err)
+	config := filepath.Join(home, "config.yaml")
+	require.NoError(t, os.WriteFile(filepath.Join(home, "signers"), []byte("bot@example.org "+string(pub)), 0o600))
+	source := "  - {name: prod, url: file:///srv/git/infra.git, trust: {allowed_signers: signers, signers: [{signer: bot@example.org, roles: [images], moves: [patch, minor]}]}}\n"
+	require.NoError(t, os.WriteFile(config, []byte("host: edge-1\nsources:\n"+source), 0o600))
+	git("config", "gitring.config", config)
+	remote := t.TempDir()
+	git("init", "-q", "--bare", "-b", "main", remote)
+	git("remote", "add", "origin", remote)
+	git("push", "-q", "-u", "origin", "main")
+	head := git("rev-parse", "HEAD")
+	for _, how := range [][]string{{"--push"}, {"--branch", "updates"}, {}} {
+		code, _, said = gitring(append([]string{"images", "update", "--to", "major"}, how...)...)
+		require.Equal(t, exit.Refused, code, said)
+		require.Contains(t, said, "error: NotImagesOnly compose.yaml: ")
+		require.Equal(t, head, git("rev-parse", "HEAD"))
+		require.Equal(t, head+"\trefs/heads/main", git("ls-remote", "--heads", "origin"))
+	}
+	require.NoError(t, os.WriteFile(config, []byte("host: edge-1\nsources:\n"+strings.Replace(source, "minor", "minor, major", 1)), 0o600))
+	code, _, said = gitring("images", "update", "--to", "major", "--push")
+	require.Equal(t, 0, code, said)
+	require.NotEqual(t, head, git("rev-parse", "origin/main"))
+	require.NoError(t, os.WriteFile(config, []byte("host: edge-1\nsources:\n"+source+strings.Replace(source, "prod", "lab", 1)), 0o600))
+	g.PutManifest("acme/web", "3.0", index, []byte("web 3.0"))
+	code, _, said = gitring("images", "update", "--to", "major")
+	require.Equal(t, 0, code, said)
+	require.Contains(t, said, "not held to what hosts accept: ")
+
 	for _, wrong := range [][]string{{"images", "update", "--to", "huge"}, {"images", "update", "--push", "--branch", "b"}, {"images", "upgrade"}} {
 		code, _, _ := gitring(wrong...)
 		require.Equal(t, exit.Usage, code, wrong)
