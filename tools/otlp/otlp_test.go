@@ -60,7 +60,7 @@ func TestACollectorReadsTheTrace(t *testing.T) {
 	require.Equal(t, ptrace.StatusCodeError, root.Status().Code())
 	require.Equal(t, "slot 1 exited with code 3", rollout.Status().Message())
 	require.Equal(t, map[string]any{"gitring.app": "shop", "gitring.service": "web", "gitring.version": "v3", "gitring.result": "rollout.restored"}, rollout.Attributes().AsRaw())
-	require.Equal(t, "rollout shop/web: slot 1 exited with code 3", root.Status().Message())
+	require.Equal(t, "stage db: KeyRefused: build is not taken", root.Status().Message())
 	require.Equal(t, ptrace.StatusCodeUnset, spans.At(5).Status().Code())
 	require.Equal(t, ptrace.StatusCodeUnset, spans.At(7).Status().Code())
 	require.Equal(t, "failure as gitring/edge-1: the forge answered 422", spans.At(8).Status().Message())
