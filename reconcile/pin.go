@@ -205,6 +205,8 @@ func (t *decider) endRefreshes(app *ring.App) {
 	for i := range app.Services {
 		id := ring.ID(app.Name, app.Services[i].Name)
 		if _, ok := t.Facts.Refreshes[id]; ok && !t.refreshPending(app, &app.Services[i]) {
+			t.resolvedAnew(app, &app.Services[i])
+			t.askedByRefresh(app, &app.Services[i])
 			t.setFact(ring.Forget{Table: "refresh", Key: string(id)})
 		}
 	}

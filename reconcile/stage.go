@@ -267,6 +267,7 @@ func (t *decider) putInForce(src *Source, app ring.App, have ring.InForce, known
 			t.resolvedAnew(&app, s)
 		}
 	}
+	t.tellFollowed(&have.App, &app)
 	t.endRefreshes(&app)
 	f := ring.InForce{App: app, Since: t.now}
 	if c := src.Commit; c != nil && c.SHA == app.Commit {
@@ -276,7 +277,6 @@ func (t *decider) putInForce(src *Source, app ring.App, have ring.InForce, known
 	t.acceptName(&app)
 	t.giveUpData(&have.App, &app)
 	t.forgetVerdicts()
-	t.tellFollowed(&have.App, &app)
 	if !known || !sameApp(have.App, app) {
 		t.addEvent(ring.Event{
 			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.AskedVersion(&app),

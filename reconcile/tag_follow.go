@@ -52,6 +52,18 @@ func (t *decider) resolvedAnew(app *ring.App, s *ring.Service) {
 	t.setFact(row)
 }
 
+// askedByRefresh counts a refresh as a question about a tag that is followed by the clock: the
+// next one is a whole time later.
+func (t *decider) askedByRefresh(app *ring.App, s *ring.Service) {
+	row, known := t.Facts.Tags[ring.TagKey(s.Spec.Image, s.Spec.Platform)]
+	pin := t.Facts.Pin(ring.ID(app.Name, s.Name), pinWritten(app, s))
+	if s.Updates == nil || !known || pin == nil || !pin.At.After(row.Asked) || row.Pin.Digest() != pin.Pin.Digest() {
+		return
+	}
+	row.Asked, row.Tried, row.Fails, row.Later, row.Says = pin.At, time.Time{}, 0, time.Time{}, ""
+	t.setFact(row)
+}
+
 // keepGoodPins has later plans begin with the image that was good, where one failed to which a
 // tag moved. The plan in force keeps what failed: so nobody takes it for well.
 func (t *decider) keepGoodPins(f *ring.InForce) {
@@ -306,16 +318,25 @@ func (t *decider) noteRan(s *ring.Service) {
 // are forgotten: a tag that goes back so far is followed as one that moves on.
 const mostRan = 2000
 
-// tellFollowed tells of each service of an app that comes into force with what its tag moved to.
+// tellFollowed tells of each service of an app that comes into force with what its tag moved to,
+// by the clock or by a person's refresh.
 func (t *decider) tellFollowed(have, app *ring.App) {
 	for i := range app.Services {
 		s := &app.Services[i]
-		if old, known := inForce(have, s.Name); known && isMove(old, s) {
-			t.addEvent(ring.Event{
-				Kind: ring.TagFollowed, Source: app.Source, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version,
-				Reason: say("%s, image %s", movedSays(s), imageMove(old, s)),
-			})
+		old, known := inForce(have, s.Name)
+		wish, refreshed := t.Facts.Refreshes[ring.ID(app.Name, s.Name)]
+		e := ring.Event{Kind: ring.TagFollowed, Source: app.Source, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version}
+		switch {
+		case !known:
+			continue
+		case isMove(old, s):
+			e.Reason = say("%s, image %s", movedSays(s), imageMove(old, s))
+		case refreshed && !t.refreshPending(app, s) && old.Written == s.Written && old.Pin.Digest() != s.Pin.Digest():
+			e.Actor, e.Reason = wish.Actor, say("image %s resolved anew, refresh by %s: %s", s.Spec.Image, wish.Actor, imageMove(old, s))
+		default:
+			continue
 		}
+		t.addEvent(e)
 	}
 }
 

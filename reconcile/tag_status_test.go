@@ -37,6 +37,13 @@ func TestAStatusSaysWhenATagWasAskedAndWhyItIsNotFollowed(t *testing.T) {
 	require.Equal(t, st.Seen.Add(72*time.Hour), st.Until)
 	require.True(t, st.Asked.After(pinned))
 
+	for _, digest := range []string{"nightly1", "renewed1"} { // as it runs, and another one
+		before := st.Asked
+		st = tell("wait 10m", "fault tag nightly1 means "+digest, "refresh web", "rest")
+		require.True(t, st.Asked.After(before.Add(9*time.Minute)), "a refresh asks, too: %s, %s", before, st.Asked)
+	}
+	st = tell("fault tag nightly1 means renewed2", "pass 30h")
+	require.Equal(t, "sha256:renewed2", st.Digest)
 	require.Contains(t, tell("hold web/ 500h").Waits, "held by alice")
 	require.Contains(t, tell("release web/", "fault the registry is away", "pass 60h").Error, "no answer")
 	st = tell("fault the registry is back", "pass 60h")
