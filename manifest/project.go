@@ -303,10 +303,11 @@ func (a *appReader) sharedVariables(v *variables) {
 }
 
 // sharedAbove are the files of variables in the host's shared env folder that hold for the
-// app, the outermost first.
+// app, the outermost first. The one at the top holds for all apps, also for one that lies there.
 func (a *appReader) sharedAbove() (files []string) {
-	for dir := a.below(a.from.path); dir != "."; {
+	for dir, top := a.below(a.from.path), false; !top; {
 		dir = path.Dir(dir)
+		top = dir == "."
 		if file := path.Join(dir, dotEnv); a.shared.files[file] != nil {
 			files = append(files, file)
 		}

@@ -128,6 +128,30 @@ func TestASharedEnvHasVariablesForTheAppsBelowIt(t *testing.T) {
 	require.Equal(t, "own-secret", environmentOf(t, files, s, "web")["A"])
 }
 
+// An app in the folder of the source's path has nothing above it, and is one of all apps.
+func TestASharedEnvHoldsForTheAppAtTheTop(t *testing.T) {
+	for _, path := range []string{".", "stacks"} {
+		top := strings.TrimPrefix(path+"/", "./")
+		files := map[string]string{
+			top + "compose.yaml":    "name: top\nservices: {w: {image: a, environment: {A: '${A}', B: '${B}'}}}\n",
+			top + ".env":            "B=commit\n",
+			top + "db/compose.yaml": "services: {w: {image: a, environment: {A: '${A}'}}}\n",
+		}
+		s := withShared(nil)
+		s.Path = path
+		_, all := Check(repo(files), s)
+		require.Len(t, all, 2)
+		for _, r := range all {
+			require.Contains(t, r.Hint, "<env.dir>/_shared/prod/.env for all apps")
+		}
+		s.Shared[".env"] = []byte("A=secret\nB=shared\nCOMPOSE_PROJECT_NAME=all\n")
+		require.Equal(t, map[string]string{"A": "secret", "B": "commit"}, environmentOf(t, files, s, "top"))
+		require.Equal(t, map[string]string{"A": "secret"}, environmentOf(t, files, s, "db"))
+		s.Env["top"] = map[string][]byte{".env": []byte("A=own-secret\n")}
+		require.Equal(t, "own-secret", environmentOf(t, files, s, "top")["A"])
+	}
+}
+
 // The hint of a variable that is not set names the files of the host, and each does.
 func TestTheHintOfAVariableNamesTheHostsFiles(t *testing.T) {
 	files := map[string]string{"web/compose.yaml": "services: {w: {image: a, environment: {A: '${A}'}}}\n"}

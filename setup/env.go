@@ -250,6 +250,26 @@ func (in *Setup) nextOfValues(add func(string, ...any)) {
 	case in.Result.Env == "":
 		add("a place for values that Git does not hold: %s, and env: {dir: %s} in %s", commandf("mkdir -m 0700 %s", pasteable(filepath.Join(filepath.Dir(in.Result.Config), envName))), envName, pasteable(in.Result.Config))
 	default:
-		add("values that Git does not hold go below %s, one folder for each app, each file with chmod 600", pasteable(in.Result.Env))
+		where := "one folder for each app"
+		if shared := in.sharedValues(); shared != "" {
+			where += ", those of several apps once into " + pasteable(filepath.Join(in.Result.Env, shared))
+		}
+		add("values that Git does not hold go below %s, %s; each file with chmod 600", pasteable(in.Result.Env), where)
 	}
+}
+
+// sharedValues is the file below the env folder that sets a variable which several apps lack,
+// for all of them; "" where each lacks its own.
+func (in *Setup) sharedValues() string {
+	first := map[string]*ring.Refusal{}
+	for _, r := range in.Result.Plan.Refusals {
+		if r.Variable == "" || r.Answers[1] == "" {
+			continue
+		}
+		if other, there := first[r.Variable]; there && other.App != r.App {
+			return r.Answers[1]
+		}
+		first[r.Variable] = r
+	}
+	return ""
 }
