@@ -29,6 +29,10 @@ type candidate struct {
 // composeNames are the names of a Compose file, in order.
 var composeNames = []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"}
 
+// overrideNames are the names of the file that merges into it, whatever it is called itself, in
+// Compose's order.
+var overrideNames = []string{"compose.override.yml", "compose.override.yaml", "docker-compose.override.yml", "docker-compose.override.yaml"}
+
 // discover finds the apps of the commit: those that gitring.yaml lists, else
 // those of folders. A fault is one of the whole commit.
 func (r *reader) discover() ([]candidate, *fault) {
@@ -113,17 +117,14 @@ func composeFiles(entries []fs.DirEntry) (files, notes []string) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	stem, ext := strings.TrimSuffix(files[0], path.Ext(files[0])), path.Ext(files[0])
-	other := map[string]string{".yaml": ".yml", ".yml": ".yaml"}[ext]
-	first, second := stem+".override"+ext, stem+".override"+other
-	switch {
-	case has[first] && has[second]:
-		notes = append(notes, fmt.Sprintf("%s is not read: %s comes first", second, first))
-		files = append(files, first)
-	case has[first]:
-		files = append(files, first)
-	case has[second]:
-		files = append(files, second)
+	for _, name := range overrideNames {
+		switch {
+		case !has[name]:
+		case len(files) == 1:
+			files = append(files, name)
+		default:
+			notes = append(notes, fmt.Sprintf("%s is not read: %s comes first", name, files[1]))
+		}
 	}
 	return files, notes
 }

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/gitring/gitring/ring"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 )
 
 const one = "services: {web: {image: a}}\n"
@@ -69,7 +72,8 @@ func TestComposeFilesComeInOrder(t *testing.T) {
 		{"compose.yaml compose.override.yaml", "web/compose.yaml web/compose.override.yaml", ""},
 		{"compose.yaml compose.override.yml", "web/compose.yaml web/compose.override.yml", ""},
 		{"compose.yml compose.override.yml compose.override.yaml", "web/compose.yml web/compose.override.yml", "compose.override.yaml is not read"},
-		{"compose.yaml docker-compose.override.yml", "web/compose.yaml", ""},
+		{"compose.yaml docker-compose.override.yml", "web/compose.yaml web/docker-compose.override.yml", ""},
+		{"docker-compose.yml compose.override.yaml docker-compose.override.yml", "web/docker-compose.yml web/compose.override.yaml", "docker-compose.override.yml is not read: compose.override.yaml comes first"},
 		{"docker-compose.yml docker-compose.override.yml", "web/docker-compose.yml web/docker-compose.override.yml", ""},
 	} {
 		files := map[string]string{}
@@ -80,6 +84,34 @@ func TestComposeFilesComeInOrder(t *testing.T) {
 		a, _ := plan.App("web")
 		if got := strings.Join(a.Files, " "); got != c.want || !strings.Contains(strings.Join(a.Notes, ";"), c.note) {
 			t.Errorf("%s: read %s, notes %q", c.files, got, a.Notes)
+		}
+	}
+}
+
+// The oracle is Compose's own search. Whatever the Compose file is called, it takes the first
+// override of four names.
+func TestTheOverrideIsTheOneThatComposeTakes(t *testing.T) {
+	overrides := []string{"compose.override.yml", "compose.override.yaml", "docker-compose.override.yml", "docker-compose.override.yaml"}
+	for _, name := range composeNames {
+		for which := range 1 << len(overrides) {
+			files, noted := map[string]string{"web/" + name: one}, -1
+			for i, o := range overrides {
+				if which&(1<<i) != 0 {
+					files["web/"+o] = "services: {web: {labels: {from: " + o + "}}}\n"
+					noted++
+				}
+			}
+			options, err := cli.NewProjectOptions(nil, cli.WithWorkingDirectory(writtenFiles(t, files)), cli.WithDefaultConfigPath)
+			require.NoError(t, err)
+			var want []string
+			for _, f := range options.ConfigPaths {
+				want = append(want, "web/"+path.Base(f))
+			}
+			plan, _ := Read(repo(files), settings())
+			a, ok := plan.App("web")
+			require.True(t, ok)
+			require.Equal(t, want, a.Files, "%s with %04b", name, which)
+			require.Equal(t, max(0, noted), strings.Count(notes(a), "is not read"), notes(a))
 		}
 	}
 }
