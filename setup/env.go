@@ -36,6 +36,34 @@ type hostFile struct {
 	body []byte
 }
 
+// example is a file of the commit that shows what an app's .env has to set.
+type example struct {
+	app  string
+	from string // below the clone
+	body []byte
+}
+
+// exampleNames are how people call such a file.
+var exampleNames = []string{".env.example", ".env.sample", ".env.template", ".env.dist", "example.env", "env.example", "sample.env", "env.sample"}
+
+// examplesOf are those of apps, the first name that is there in each folder. What is large
+// is none.
+func examplesOf(tree fs.FS, folders map[string]string) (found []example) {
+	for _, app := range slices.Sorted(maps.Keys(folders)) {
+		for _, name := range exampleNames {
+			from := path.Join(folders[app], name)
+			if st, err := fs.Stat(tree, from); err != nil || !st.Mode().IsRegular() || st.Size() > daemon.MaxEnvFile {
+				continue
+			}
+			if body, err := fs.ReadFile(tree, from); err == nil {
+				found = append(found, example{app, from, body})
+				break
+			}
+		}
+	}
+	return found
+}
+
 // values finds what lies beside the apps, asks whether it may be copied, and gives the
 // settings as they are then.
 func (in *Setup) values(c *ring.Commit, settings manifest.Settings) (manifest.Settings, error) {
@@ -113,6 +141,7 @@ func (in *Setup) hostFiles(c *ring.Commit, s manifest.Settings) (found []hostFil
 		return true
 	}
 	folders := manifest.Folders(c, s)
+	in.examples = examplesOf(c.Tree, folders)
 	for _, app := range slices.Sorted(maps.Keys(folders)) { // Compose reads it, whatever the app asks for
 		add(path.Join(folders[app], ".env"), app+"/.env", "")
 	}
@@ -255,7 +284,27 @@ func (in *Setup) nextOfValues(add func(string, ...any)) {
 			where += ", those of several apps once into " + pasteable(filepath.Join(in.Result.Env, shared))
 		}
 		add("values that Git does not hold go below %s, %s; each file with chmod 600", pasteable(in.Result.Env), where)
+		if of := in.neededExamples(); len(of) > 0 {
+			copies := commandf("install -D -m 600 %s %s", pasteable(filepath.Join(in.Dir, of[0].from)), pasteable(filepath.Join(in.Result.Env, of[0].app, ".env")))
+			if len(of) == 1 {
+				add("the repository has an example of such a file: %s copies it, to be edited there", copies)
+			} else {
+				add("the repository has examples of such files, for %d apps: %s copies the first, to be edited there", len(of), copies)
+			}
+		}
 	}
+}
+
+// neededExamples are those that set a variable which their app lacks.
+func (in *Setup) neededExamples() (of []example) {
+	for _, x := range in.examples {
+		if slices.ContainsFunc(in.Result.Plan.Refusals, func(r *ring.Refusal) bool {
+			return r.App == x.app && r.Variable != "" && setsVariable(x.body, r.Variable)
+		}) {
+			of = append(of, x)
+		}
+	}
+	return of
 }
 
 // sharedValues is the file below the env folder that sets a variable which several apps lack,

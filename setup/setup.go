@@ -77,12 +77,13 @@ type Setup struct {
 	Made    ring.SHA // the introduction commit, when one was made
 
 	hostValues  []hostFile
-	policyBody  string // of the policy to write
-	ungrantable bool   // each app that asks for something has mistakes, too: no grant lets it pass
-	onlyRoot    bool   // each app that asks for something asks for root on the host, too: most grants none
-	searchPath  string // of gitring.yaml in the clone
-	searchWhy   string // what the proposed one does
-	searchHere  bool   // it is in the work tree, and not in the commit
+	examples    []example // of env files that the host may need
+	policyBody  string    // of the policy to write
+	ungrantable bool      // each app that asks for something has mistakes, too: no grant lets it pass
+	onlyRoot    bool      // each app that asks for something asks for root on the host, too: most grants none
+	searchPath  string    // of gitring.yaml in the clone
+	searchWhy   string    // what the proposed one does
+	searchHere  bool      // it is in the work tree, and not in the commit
 	writeSearch bool
 	runs        map[string]bool // apps that Compose runs here; nil where nobody looked
 }
