@@ -33,7 +33,7 @@ const (
 // bring on the first evening, and need no leave.
 var (
 	escapes = []string{
-		"caddy", "gitlab-runner", "home-automation", "llm-gpu", "macvlan", "mail", "media-gpu", "monitoring", "nfs-volume", "pihole",
+		"caddy", "gitlab-runner", "home-automation", "llm-gpu", "macvlan", "mail", "media-gpu", "monitoring", "nfs-volume", "override-other-name", "pihole",
 		"portainer-like", "reverse-proxy-labels", "samba", "sidecar-pid", "updater", "vpn-joined", "wireguard",
 	}
 	invalid = []string{"built-here", "typo", "undefined"}
