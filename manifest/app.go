@@ -82,7 +82,7 @@ func (r *reader) readApp(c candidate) outcome {
 	a.onceASubmodule()
 	a.nameHostsEnv()
 	a.hide()
-	o := outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes, asks: a.asks, awaits: slices.Compact(slices.Sorted(slices.Values(a.awaits))), hidden: hiddenOf{a.hiddenValues(), declaredIn(a.files, "services")}}
+	o := outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes, asks: a.asks, awaits: slices.Compact(slices.Sorted(slices.Values(a.awaits))), hidden: a.hiddenHere()}
 	if !a.faults.none() {
 		o.lost = a.lostOwn()
 		return o

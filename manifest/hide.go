@@ -16,7 +16,7 @@ func (a *appReader) hide() {
 	if a.faults.none() || len(a.hidden) == 0 {
 		return
 	}
-	hidden := newHider(a.hiddenValues(), declaredIn(a.files, "services"))
+	hidden := newHider(a.hiddenHere())
 	for i := range a.faults.list {
 		f := &a.faults.list[i]
 		before := f.says
@@ -97,16 +97,17 @@ type hider struct {
 	// starts are the forms of the values by how they begin, the longest first.
 	starts map[string][]hiddenForm
 	short  map[string]string // in quotes, by what they are
-	// services are named by the commit: one may be called as a value is.
-	services []string
+	// services are named by the commit, and folders of the env folder after an app and a source:
+	// one may be called as a value is.
+	services, folders []string
 }
 
 // hiddenForm is a value as a program may write it.
 type hiddenForm struct{ text, to string }
 
-func newHider(all []hiddenValue, services []string) *hider {
-	h := &hider{all: all, named: map[string][]hiddenValue{}, starts: map[string][]hiddenForm{}, short: map[string]string{}, services: services}
-	for _, v := range all {
+func newHider(of hiddenOf) *hider {
+	h := &hider{all: of.values, named: map[string][]hiddenValue{}, starts: map[string][]hiddenForm{}, short: map[string]string{}, services: of.services, folders: of.folders}
+	for _, v := range of.values {
 		to := "${" + v.name + "}"
 		h.named[v.name] = append(h.named[v.name], v)
 		seen := map[string]bool{}
@@ -135,7 +136,19 @@ func newHider(all []hiddenValue, services []string) *hider {
 // out is a text without the values. The service that it begins with is told as it is called.
 func (h *hider) out(text string) string {
 	n := h.serviceOf(text)
-	return text[:n] + h.struck(text[n:])
+	return text[:n] + h.struckBetween(text[n:], h.folders)
+}
+
+// struckBetween is struck for what stands between the names of folders.
+func (h *hider) struckBetween(text string, folders []string) string {
+	if len(folders) == 0 {
+		return h.struck(text)
+	}
+	parts := strings.Split(text, folders[0])
+	for i := range parts {
+		parts[i] = h.struckBetween(parts[i], folders[1:])
+	}
+	return strings.Join(parts, folders[0])
 }
 
 // serviceOf is how much of a text says of which service of the commit it is.
@@ -209,7 +222,7 @@ func (r *Reading) Hidden(app, text string) string {
 		if r.hiders == nil {
 			r.hiders = map[string]*hider{}
 		}
-		r.hiders[app] = newHider(r.hidden[app].values, r.hidden[app].services)
+		r.hiders[app] = newHider(r.hidden[app])
 	}
 	return r.hiders[app].out(text)
 }
@@ -232,10 +245,21 @@ func (h hiddenValue) shares(text string) bool {
 	return false
 }
 
-// hiddenOf are the values that no refusal of an app tells, and its services.
+// hiddenOf are the values that no refusal of an app tells, its services, and the folders of the
+// env folder that its hints name, up to the slash.
 type hiddenOf struct {
-	values   []hiddenValue
-	services []string
+	values            []hiddenValue
+	services, folders []string
+}
+
+func (a *appReader) hiddenHere() hiddenOf {
+	of := hiddenOf{values: a.hiddenValues(), services: declaredIn(a.files, "services")}
+	for _, host := range []*hostEnv{a.host, a.shared} {
+		if host != nil && host.app != "" {
+			of.folders = append(of.folders, host.where("")+"/")
+		}
+	}
+	return of
 }
 
 // hiddenValue is one value of the host's env folder.

@@ -142,6 +142,7 @@ func look(c *ring.Commit, s Settings, m *Memory) (Reading, *reader) {
 		if len(o.hidden.values) > 0 {
 			of := out.hidden[o.name]
 			of.values, of.services = append(of.values, o.hidden.values...), append(of.services, o.hidden.services...)
+			of.folders = append(of.folders, o.hidden.folders...)
 			out.hidden[o.name] = of
 		}
 		if plan.Refusal == nil && o.faults.none() {

@@ -128,6 +128,27 @@ func TestASharedEnvHasVariablesForTheAppsBelowIt(t *testing.T) {
 	require.Equal(t, "own-secret", environmentOf(t, files, s, "web")["A"])
 }
 
+// People set SERVICE to the name of the app. No value is told, and the path is the one to use.
+func TestAHintNamesTheHostsFilesWhateverTheValuesAre(t *testing.T) {
+	files := map[string]string{"website/compose.yaml": "services: {w: {image: a, env_file: more.env, environment: {A: '${A}', S: '${SERVICE}', P: '${POOL}'}}}\n"}
+	s := withShared(map[string]string{".env": "POOL=production\n"})
+	s.Source = "production"
+	s.Env["website"] = map[string][]byte{".env": []byte("SERVICE=website\n")}
+	r := Look(repo(files), s)
+	all := r.Refusals
+	r.Hide(all...) // as a host does once more, with what its policy denies
+	require.Len(t, all, 2)
+	require.Contains(t, all[0].Hint+all[1].Hint, "as <env.dir>/website/more.env")
+	for _, place := range []string{"<env.dir>/website/.env on the host", "<env.dir>/_shared/production/.env for all apps"} {
+		require.Contains(t, all[0].Hint+all[1].Hint, place)
+	}
+	files["website/compose.yaml"] = "services: {w: {image: '${SERVICE}:a b'}}\n"
+	_, all = Check(repo(files), s)
+	require.Len(t, all, 1)
+	require.Contains(t, all[0].Says, "${SERVICE}")
+	require.NotContains(t, all[0].Says, "website")
+}
+
 // An app in the folder of the source's path has nothing above it, and is one of all apps.
 func TestASharedEnvHoldsForTheAppAtTheTop(t *testing.T) {
 	for _, path := range []string{".", "stacks"} {
