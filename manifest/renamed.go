@@ -11,7 +11,7 @@ import (
 // nameFormerEnv has hints begin with where the host's values lie of an app that was renamed:
 // the env folder goes by the name. It leaves remembered faults as they are.
 func (r *reader) nameFormerEnv(o *outcome, all []outcome) {
-	if r.hasEnv(o.name) {
+	if len(o.faults.list) == 0 || r.hasEnv(o.name) {
 		return
 	}
 	for _, from := range r.formerNames(o) {
@@ -42,9 +42,12 @@ func (r *reader) nameEnvOf(o *outcome, from, why string, has func(*fault) bool) 
 
 // gone are the apps with values on this host that leave with this commit.
 func (r *reader) gone(all []outcome) (out []string) {
+	here := map[string]bool{}
+	for i := range all {
+		here[all[i].name], here[all[i].key] = true, true
+	}
 	for _, name := range r.settings.InForce {
-		here := slices.ContainsFunc(all, func(o outcome) bool { return o.name == name || o.key == name })
-		if !here && r.hasEnv(name) {
+		if !here[name] && r.hasEnv(name) {
 			out = append(out, name)
 		}
 	}

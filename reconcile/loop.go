@@ -92,7 +92,8 @@ const (
 	fullLook    = 10 * time.Second
 	lookTimeout = 60 * time.Second
 	unwritten   = 2 * time.Second        // until a decision that could not be recorded is tried again
-	crowdedLook = 300 * time.Millisecond // between looks while steps wait for a place
+	crowdedLook = 300 * time.Millisecond // between looks while steps wait for a place, at least
+	crowdedMost = time.Second            // and at most, where few of them end meanwhile
 	seenServes  = 300 * time.Millisecond // how long a look serves while nothing is heard that changes it
 )
 

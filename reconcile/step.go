@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,7 @@ func (l *Loop) launchStep(ctx context.Context, a ring.Action) {
 	if asksRegistry(a.Kind) {
 		pool = l.pulls
 	}
+	a.Asked = time.Now()
 	l.work.Go(func() {
 		if !pool.enter(ctx, stepRank(a.Kind)) {
 			l.ended <- ending{action: a, err: context.Cause(ctx)}
@@ -65,24 +67,32 @@ func (l *Loop) queuedTargets() map[string]bool {
 	return out
 }
 
-// gatherEnds takes the ends of steps until a moment, for as long as others wait for a
-// place: a look after each would find more to do, and no place to do it in. The
-// engine answers a hundred starts sooner when it is not asked a hundred times what
-// it has. A request is answered, and ends the waiting if it wants a look.
+// gatherEnds takes the ends of steps for as long as others wait for a place: a look after each
+// would find more to do, and no place to do it in. The engine answers a hundred starts sooner when
+// it is not asked a hundred times what it has. Until the moment all are taken; after it, until as
+// many have ended as fill all places twice, until one has that is awaited, or for crowdedMost in
+// all. A request is answered, and ends the waiting if it wants a look.
 func (l *Loop) gatherEnds(ctx, stop context.Context, ended []ending, until time.Time) []ending {
-	wait := time.NewTimer(time.Until(until))
-	defer wait.Stop()
-	for l.steps.queued() {
+	least := time.NewTimer(time.Until(until))
+	defer least.Stop()
+	most := time.NewTimer(time.Until(until) + crowdedMost - crowdedLook)
+	defer most.Stop()
+	early, awaited, n := true, slices.ContainsFunc(ended, isAwaited), len(ended)
+	for l.steps.queued() && (early || !awaited && n < 2*l.Steps) {
 		select {
 		case e := <-l.ended:
 			ended = append(ended, e)
+			awaited = awaited || isAwaited(e)
+			n++
 		case r := <-l.requests:
 			l.settleEnds(stop, ended...) // what happened before is answered for
 			ended = nil
 			if l.answerRequest(stop, r) {
 				return nil
 			}
-		case <-wait.C:
+		case <-least.C:
+			early = false
+		case <-most.C:
 			return ended
 		case <-ctx.Done():
 			return ended

@@ -28,6 +28,9 @@ func (d *Docker) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 		return ring.Done{}, err
 	}
 	done, err := d.do(ctx, e, a)
+	if a.Kind == ring.DoPull || a.Kind == ring.DoImageOff {
+		d.lately.forget()
+	}
 	err = d.withoutSecrets(a, err)
 	if (a.Kind == ring.DoPolicy || a.Kind == ring.DoRename || a.Kind == ring.DoName) && err == nil {
 		return done, nil // see policy and rename

@@ -111,6 +111,7 @@
 //	image          one on this host
 //	image_off      one that goes
 //	resolve        a name becomes a digest
+//	lately         what was said of one moments ago, for those who asked before that
 //	asker          for people, changing nothing
 //	registry       who says no, and when it is asked again
 //	auth           credentials

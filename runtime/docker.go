@@ -122,6 +122,7 @@ type Docker struct {
 	verifying  verifying
 	certs      string // where the certificates of registries lie
 	surveys    surveys
+	lately     lately
 	overruns   overruns
 }
 

@@ -84,8 +84,23 @@ func (d *Docker) listen(ctx context.Context, since time.Time) (time.Time, error)
 		if d.cache.unexpect(ownEvent{m.Actor.ID, m.Action}) {
 			return // the step that made it knows
 		}
+		if d.beingMade(m) {
+			d.cache.mark(m.Actor.ID)
+			return
+		}
 		d.hint(m.Actor.ID)
 	})
+}
+
+// beingMade reports whether an event is part of a step under way that makes or starts a container:
+// a look in the middle of it inspects nothing, keeps the engine from its work, and finds nothing
+// to do. The end of the step brings a look, whatever came of it.
+func (d *Docker) beingMade(m events.Message) bool {
+	switch m.Action {
+	case events.ActionCreate, events.ActionStart:
+		return d.cache.isHeld(m.Actor.ID, m.Actor.Attributes["name"])
+	}
+	return false
 }
 
 // hear reads one stream to its end: begun is told once it stands, and each of what it says.

@@ -77,6 +77,13 @@ func (c *cache) hold(key string) (release func()) {
 	}
 }
 
+// isHeld reports whether looks are kept from a container, by its ID or its name.
+func (c *cache) isHeld(id, name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[id] > 0 || name != "" && c.held[name] > 0
+}
+
 // mark makes the next look inspect a container, "" all of them. A look that
 // has already begun does not undo it.
 func (c *cache) mark(id string) {
@@ -207,6 +214,7 @@ func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
 	if err != nil {
 		return ring.Seen{}, err
 	}
+	d.surveys.drop()
 	before := d.cache.snapshot()
 	now := d.opts.Now()
 	list, err := d.listed(ctx, e)

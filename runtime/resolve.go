@@ -112,12 +112,16 @@ func (d *Docker) asking(ctx context.Context, e engine, a ring.Action) (asking, o
 	if q.machine, err = d.machine(ctx, e); err != nil {
 		return q, onHost{}, err
 	}
-	have, err := d.onHost(ctx, e, a.Image)
+	have, err := d.saidSince(ctx, e, a.Image, a.Asked)
 	have.known = knownAs(q.name, have.repoDigests)
 	if err != nil || have.id == "" || a.Want == nil || a.Want.Pin.Image == "" {
 		return q, have, err
 	}
-	now, err := d.onHost(ctx, e, a.Want.Pin.Image)
+	if a.Want.Pin.Image == have.id { // it is its own name
+		have.inForce = a.Want.Pin
+		return q, have, nil
+	}
+	now, err := d.saidSince(ctx, e, a.Want.Pin.Image, a.Asked)
 	if now.id == have.id {
 		have.inForce = a.Want.Pin
 	}

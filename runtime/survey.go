@@ -47,7 +47,7 @@ func (d *Docker) admit(ctx context.Context, e engine, a ring.Action) (ring.Done,
 
 func (d *Docker) survey(ctx context.Context, e engine, a ring.Action) (b beside, err error) {
 	ask := lists{volumes: len(mountedVolumes(a.Of)) > 0, networks: len(joinedNetworks(a.Of))+len(bridged(a.Of)) > 0}
-	all, err := d.surveys.ask(ctx, ask, func(ctx context.Context, ask lists) (beside, error) { return d.list(ctx, e, ask) })
+	all, err := d.surveys.ask(ctx, a.Asked, ask, func(ctx context.Context, ask lists) (beside, error) { return d.list(ctx, e, ask) })
 	if err != nil {
 		return b, err
 	}

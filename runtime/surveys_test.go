@@ -29,7 +29,7 @@ func TestASurveyIsSharedAndNeverOlderThanTheQuestion(t *testing.T) {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond) // all while the first is under way
 				asked := time.Now()
-				b, err := s.ask(t.Context(), lists{}, do)
+				b, err := s.ask(t.Context(), time.Time{}, lists{}, do)
 				if err != nil {
 					t.Error(err)
 				}
@@ -56,7 +56,7 @@ func TestASurveyAsksForWhatAnyoneNeeds(t *testing.T) {
 		for i, ask := range []lists{{}, {volumes: true}, {}, {networks: true}} {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
-				_, err := s.ask(t.Context(), ask, do)
+				_, err := s.ask(t.Context(), time.Time{}, ask, do)
 				if err != nil {
 					t.Error(err)
 				}
@@ -65,6 +65,55 @@ func TestASurveyAsksForWhatAnyoneNeeds(t *testing.T) {
 		all.Wait()
 		require.Equal(t, []lists{{}, {volumes: true, networks: true}}, asked)
 	})
+}
+
+// A hundred steps are handed on at once and wait for their turn: one answer is newer than all of
+// these questions. What is asked later, asks for more, or comes a second later is asked anew.
+func TestASurveyServesWhoeverAskedBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s surveys
+		made := 0
+		do := func(context.Context, lists) (beside, error) {
+			made++
+			time.Sleep(10 * time.Millisecond)
+			return beside{}, nil
+		}
+		ask := func(since time.Time, what lists) {
+			_, err := s.ask(t.Context(), since, what, do)
+			require.NoError(t, err)
+		}
+		asked := time.Now()
+		for range 50 {
+			ask(asked, lists{networks: true})
+		}
+		require.Equal(t, 1, made, "they all asked before it")
+		ask(asked, lists{})
+		require.Equal(t, 1, made, "what is less is in it")
+		ask(asked, lists{volumes: true})
+		require.Equal(t, 2, made, "nobody asked for volumes")
+		ask(time.Now(), lists{})
+		require.Equal(t, 3, made, "it is older than the question")
+		ask(time.Time{}, lists{})
+		require.Equal(t, 4, made, "who says no moment asks now")
+		asked = time.Now()
+		ask(asked, lists{})
+		require.Equal(t, 5, made)
+		time.Sleep(latelyServes + time.Millisecond)
+		ask(asked, lists{})
+		require.Equal(t, 6, made, "an answer serves for a moment only")
+		time.Sleep(latelyServes + time.Millisecond)
+		s.drop()
+		require.Nil(t, s.last, "it is as large as the host")
+	})
+}
+
+func TestASurveyThatFailedServesNobody(t *testing.T) {
+	var s surveys
+	asked := time.Now()
+	_, err := s.ask(t.Context(), asked, lists{}, func(context.Context, lists) (beside, error) { return beside{}, errors.New("away") })
+	require.Error(t, err)
+	_, err = s.ask(t.Context(), asked, lists{}, func(context.Context, lists) (beside, error) { return beside{}, nil })
+	require.NoError(t, err)
 }
 
 func TestASurveyOutlivesTheOneWhoLedIt(t *testing.T) {
@@ -80,13 +129,13 @@ func TestASurveyOutlivesTheOneWhoLedIt(t *testing.T) {
 			}
 		}
 		first := make(chan error, 1)
-		go func() { _, err := s.ask(t.Context(), lists{}, do); first <- err }()
+		go func() { _, err := s.ask(t.Context(), time.Time{}, lists{}, do); first <- err }()
 		synctest.Wait()
 		leader, cancel := context.WithCancel(t.Context())
 		led, joined := make(chan error, 1), make(chan error, 1)
-		go func() { _, err := s.ask(leader, lists{}, do); led <- err }()
+		go func() { _, err := s.ask(leader, time.Time{}, lists{}, do); led <- err }()
 		synctest.Wait()
-		go func() { _, err := s.ask(t.Context(), lists{}, do); joined <- err }()
+		go func() { _, err := s.ask(t.Context(), time.Time{}, lists{}, do); joined <- err }()
 		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-led, context.Canceled)

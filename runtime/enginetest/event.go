@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"maps"
+	"strings"
 	"sync"
 
 	"github.com/docker/docker/api/types/events"
@@ -36,6 +37,7 @@ func (m *Client) emitWith(action string, c *fakeContainer, more map[string]strin
 		Actor: events.Actor{ID: c.c.ID, Attributes: map[string]string{}},
 	}
 	maps.Copy(e.Actor.Attributes, c.c.Config.Labels)
+	e.Actor.Attributes["name"] = strings.TrimPrefix(c.c.Name, "/")
 	maps.Copy(e.Actor.Attributes, more)
 	m.tell(e)
 }
