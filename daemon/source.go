@@ -146,6 +146,7 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == env && f.beside == f.d.seenBy(f.cfg.Name) && f.data == foldersNow(next.Next):
 		f.mend(ctx)
 	default:
+		f.d.loop.Poke() // it looks at the engine while the commit is read
 		beside := f.d.seenBy(f.cfg.Name)
 		values, err := f.d.env.readAndTell(f.d.log)
 		var plan *ring.Plan

@@ -143,6 +143,7 @@ type Loop struct {
 type request struct {
 	act   func(l *Loop) ([]ring.Fact, []ring.Event, error)
 	look  bool // what it did wants a look
+	seen  bool // and one that began a moment before will do: it tells of nothing on the engine
 	after bool // and whoever asks waits for the end of it
 	done  chan error
 }
@@ -200,7 +201,7 @@ func (l *Loop) Status() (ring.Status, <-chan struct{}) {
 // Offer tells the loop what a source learned; reached says that its remote
 // answered just now. It blocks until the loop took it or ctx ends.
 func (l *Loop) Offer(ctx context.Context, s Source, reached bool) error {
-	return l.sendRequest(ctx, request{look: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+	return l.sendRequest(ctx, request{look: true, seen: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
 		i := slices.IndexFunc(l.sources, func(x Source) bool { return x.Name == s.Name })
 		if i < 0 {
 			return nil, nil, errors.New("cannot offer an unknown source " + s.Name)
@@ -434,7 +435,7 @@ func (l *Loop) drainSteps(ctx context.Context) {
 }
 
 func (l *Loop) answerRequest(ctx context.Context, r request) bool {
-	if r.look {
+	if r.look && !r.seen {
 		l.looked = time.Time{}
 	}
 	facts, events, err := r.act(l)

@@ -138,6 +138,51 @@ func TestLoopLooksOnceUntilAnAppIsInForce(t *testing.T) {
 	}
 }
 
+// Whoever reads a commit has the loop look meanwhile: that look serves the plan, unless something
+// was heard of the engine since, or it is too old.
+func TestLoopDecidesAboutAPlanByTheLookBeforeIt(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after time.Duration // from the look to the plan
+		heard bool          // something of the engine, in between
+		looks int           // until the create, with the one before
+	}{
+		{"a moment before", 50 * time.Millisecond, false, 1},
+		{"something is heard since", 50 * time.Millisecond, true, 3}, // what was heard brings one of its own
+		{"too long before", seenServes + 50*time.Millisecond, false, 2},
+	} {
+		playSlow(t, 8, func(t *testing.T, h *slowHost, l *Loop) {
+			offer(t, l, tree("c1", "a=v1"))
+			await(t, l, ring.SyncSynced, time.Minute)
+			time.Sleep(25 * time.Second)
+			var before, until int
+			h.with(func() {
+				h.takes = func(ring.Action) time.Duration { return 20 * time.Millisecond }
+				before = h.looks
+			})
+			l.Poke()
+			time.Sleep(tt.after)
+			if tt.heard {
+				l.Poke()
+				time.Sleep(time.Millisecond)
+				l.Poke()
+			}
+			offer(t, l, tree("c2", "a=v2"))
+			for range 1000 {
+				if h.made(ring.DoCreate) == 2 {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			h.with(func() { until = h.looks - before })
+			if h.made(ring.DoCreate) != 2 || until != tt.looks {
+				t.Errorf("%s: %d creates after %d looks, want 2 after %d", tt.name, h.made(ring.DoCreate), until, tt.looks)
+			}
+			await(t, l, ring.SyncSynced, time.Minute)
+		})
+	}
+}
+
 // A look that waited for the engine has the next one wait as long; the service that a
 // stop left empty does not wait with it, nor an app that has all it needs to come into force.
 func TestLoopLooksAtOnceWhenAnAwaitedStepEnds(t *testing.T) {
