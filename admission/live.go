@@ -24,6 +24,7 @@ type LivePolicy struct {
 	seen  []byte        // guarded by mu: a print of the files when they were read last
 	next  []byte        // guarded by mu: one that the last look met first, and has not read yet
 	wrong string        // guarded by mu: why the files cannot be taken, "" when they can
+	hash  string        // guarded by mu: of now; "" until it is asked for
 }
 
 // NewLivePolicy begins with what the configuration said when it was read. The first look
@@ -87,7 +88,7 @@ func (p *LivePolicy) Look() (changed bool, wrong string) {
 	p.now.Over(&was)
 	c.Rules.Over(&is)
 	changed = was.Hash() != is.Hash() || !sameApps(p.now.Apps, c.Rules.Apps) || p.now.OnViolation != c.Rules.OnViolation || before != ""
-	p.now, p.wrong, p.seen = c.Rules, "", seen // of before the read: what came after is read next
+	p.now, p.wrong, p.seen, p.hash = c.Rules, "", seen, "" // of before the read: what came after is read next
 	return changed, ""
 }
 
@@ -108,8 +109,12 @@ func (p *LivePolicy) Hash() string {
 	if p == nil {
 		return ""
 	}
-	c, _ := p.Said()
-	var r policy.Rules
-	c.Over(&r)
-	return r.Hash()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hash == "" { // each commit and each status asks for it
+		var r policy.Rules
+		p.now.Over(&r)
+		p.hash = r.Hash()
+	}
+	return p.hash
 }

@@ -63,6 +63,38 @@ func TestHalfAPolicyIsNotTaken(t *testing.T) {
 	require.Equal(t, half, live.Hash())
 }
 
+// The print of the policy costs nothing while it is the same, and is never that of rules before.
+func TestThePrintOfThePolicyIsMadeOnceForEachPolicy(t *testing.T) {
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
+	c, err := config.Load(file)
+	require.NoError(t, err)
+	live := admission.NewLivePolicy(c)
+	seen := map[string]string{}
+	for i, body := range []string{
+		oneGrant, "version: 1\nprofile: hardened\n", "version: 1\nports: {host: [443]}\n", "version: 1\nports: {host: [443, 80]}\n",
+		"version: 1\nimages: {latest: deny}\n", "version: 1\nmounts: {bind_roots: [/srv/media]}\n", "version: 1\n", oneGrant,
+	} {
+		rewritten(t, file, body)
+		settledPolicy(live)
+		said, wrong := live.Said()
+		require.Empty(t, wrong)
+		var fresh policy.Rules
+		said.Over(&fresh)
+		require.Equal(t, fresh.Hash(), live.Hash(), body)
+		require.Zero(t, testing.AllocsPerRun(10, func() { live.Hash() }))
+		if before, ok := seen[live.Hash()]; ok {
+			require.Equal(t, before, body, "policy %d", i)
+		}
+		seen[live.Hash()] = body
+	}
+	require.Len(t, seen, 7)
+	rewritten(t, file, "nonsense: [")
+	before := live.Hash()
+	_, wrong := settledPolicy(live)
+	require.NotEmpty(t, wrong)
+	require.Equal(t, before, live.Hash(), "a mistake keeps the rules that were in effect")
+}
+
 func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
 	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
 	c, err := config.Load(file)
