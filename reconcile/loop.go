@@ -337,9 +337,11 @@ func (l *Loop) Run(ctx context.Context) error {
 		if !look {
 			continue
 		}
-		if ended = l.pauseFor(ctx, time.Until(rest), ended); ctx.Err() != nil {
-			l.settleEnds(stop, ended...)
-			return nil
+		if len(ended) > 0 || !l.stillSeen(l.steadyNow()) { // else nobody is asked anything
+			if ended = l.pauseFor(ctx, time.Until(rest), ended); ctx.Err() != nil {
+				l.settleEnds(stop, ended...)
+				return nil
+			}
 		}
 		l.takeEnds(stop, l.gatherEnds(ctx, stop, ended, crowded))
 		began := time.Now()
@@ -522,11 +524,16 @@ func eventAttrs(e ring.Event) []slog.Attr {
 // onlyAsks reports whether a step leaves the containers and networks of the engine as they are.
 func onlyAsks(k ring.ActionKind) bool { return k == ring.DoAdmit || asksRegistry(k) }
 
+// stillSeen reports whether the last look serves still.
+func (l *Loop) stillSeen(now time.Time) bool {
+	return !l.looked.IsZero() && now.Sub(l.looked) < seenServes
+}
+
 // observe looks at the engine, unless the last look still serves: on the way to a new version
 // steps that only ask follow each other within moments.
 func (l *Loop) observe(ctx context.Context) error {
 	began := l.steadyNow()
-	if !l.looked.IsZero() && began.Sub(l.looked) < seenServes {
+	if l.stillSeen(began) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)

@@ -138,6 +138,30 @@ func TestLoopLooksOnceUntilAnAppIsInForce(t *testing.T) {
 	}
 }
 
+// Looks have a rest between them, as long as the last one took. A plan that needs none does not
+// wait for it.
+func TestLoopDecidesAboutAPlanWithoutARest(t *testing.T) {
+	playSlow(t, 8, func(t *testing.T, h *slowHost, l *Loop) {
+		offer(t, l, tree("c1", "a=v1"))
+		await(t, l, ring.SyncSynced, time.Minute)
+		time.Sleep(25 * time.Second)
+		h.with(func() { h.slow = 100 * time.Millisecond })
+		before := h.made(ring.DoResolve)
+		l.Poke()
+		time.Sleep(110 * time.Millisecond) // it has just ended
+		offer(t, l, tree("c2", "a=v2"))
+		began := time.Now()
+		for h.made(ring.DoResolve) == before && time.Since(began) < time.Second {
+			time.Sleep(time.Millisecond)
+		}
+		if took := time.Since(began); took > 20*time.Millisecond {
+			t.Errorf("the plan was decided about after %s", took)
+		}
+		h.with(func() { h.slow = 0 })
+		await(t, l, ring.SyncSynced, time.Minute)
+	})
+}
+
 // Whoever reads a commit has the loop look meanwhile: that look serves the plan, unless something
 // was heard of the engine since, or it is too old.
 func TestLoopDecidesAboutAPlanByTheLookBeforeIt(t *testing.T) {
