@@ -38,7 +38,8 @@ func (l *Loop) launchStep(ctx context.Context, a ring.Action) {
 	if asksRegistry(a.Kind) {
 		pool = l.pulls
 	}
-	a.Asked = time.Now()
+	now := time.Now()
+	a.Asked = &now
 	l.work.Go(func() {
 		if !pool.enter(ctx, stepRank(a.Kind)) {
 			l.ended <- ending{action: a, err: context.Cause(ctx)}

@@ -58,9 +58,9 @@ type Action struct {
 	Instance, Name string
 	NewName        string    // of a rename
 	Began          time.Time // of Instance: Started, when the step was decided
-	// Asked is when the step was handed on to be carried out; zero is now. It may have waited
+	// Asked is when the step was handed on to be carried out; nil is now. It may have waited
 	// for its turn since, and what the engine has said meanwhile answers it.
-	Asked time.Time
+	Asked *time.Time
 	// Of is the app, and Want the service of it, to create. Of a resolve, Want is
 	// the service in force, whose pin stays where the registry knows no better.
 	Of   *App

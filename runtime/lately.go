@@ -26,12 +26,12 @@ type saidImage struct {
 const latelyServes = time.Second
 
 // find is what was said of a name since a moment; false for nothing.
-func (l *lately) find(name string, since time.Time) (onHost, bool) {
+func (l *lately) find(name string, since *time.Time) (onHost, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.said, func(_ string, s saidImage) bool { return time.Since(s.at) > latelyServes })
 	s, ok := l.said[name]
-	return s.have, ok && !since.IsZero() && !s.at.Before(since)
+	return s.have, ok && since != nil && !s.at.Before(*since)
 }
 
 // keep remembers what was said of a name that was asked about at a moment.
@@ -51,8 +51,8 @@ func (l *lately) forget() {
 	clear(l.said)
 }
 
-// saidSince is onHost, for a question that was asked at since and may have waited: zero is now.
-func (d *Docker) saidSince(ctx context.Context, e engine, name string, since time.Time) (onHost, error) {
+// saidSince is onHost, for a question that was asked at since and may have waited: nil is now.
+func (d *Docker) saidSince(ctx context.Context, e engine, name string, since *time.Time) (onHost, error) {
 	if have, ok := d.lately.find(name, since); ok {
 		return have, nil
 	}

@@ -21,14 +21,14 @@ func TestOneAnswerServesAllWhoAskedBeforeIt(t *testing.T) {
 		f := newFake(Options{Host: "edge-1"})
 		first := f.AddImage(enginetest.Image{Name: "app:1", Programs: []string{"one"}})
 		asked := time.Now()
-		resolve := func(since time.Time) string {
+		resolve := func(since *time.Time) string {
 			t.Helper()
 			done, err := f.Do(t.Context(), ring.Action{Kind: ring.DoResolve, App: "shop", Service: "web", Image: "app:1", Asked: since})
 			require.NoError(t, err)
 			return done.Pin.Image
 		}
 		for range 100 {
-			require.Equal(t, first, resolve(asked))
+			require.Equal(t, first, resolve(&asked))
 		}
 		require.Equal(t, 1, f.Ops()["ImageInspect"], "it was said after all of them asked")
 
@@ -36,19 +36,19 @@ func TestOneAnswerServesAllWhoAskedBeforeIt(t *testing.T) {
 		f.DropImage("app:1")
 		second := f.AddImage(enginetest.Image{Name: "app:1", Programs: []string{"two"}})
 		require.NotEqual(t, first, second)
-		require.Equal(t, second, resolve(time.Now()), "who asks after that learns of it")
-		require.Equal(t, second, resolve(time.Time{}))
+		require.Equal(t, second, resolve(new(time.Now())), "who asks after that learns of it")
+		require.Equal(t, second, resolve(nil))
 		require.Equal(t, 3, f.Ops()["ImageInspect"])
 
 		time.Sleep(time.Millisecond)
 		asked = time.Now()
-		resolve(asked)
+		resolve(&asked)
 		time.Sleep(latelyServes + time.Millisecond)
-		resolve(asked)
+		resolve(&asked)
 		require.Equal(t, 5, f.Ops()["ImageInspect"], "an answer serves for a moment only")
 		_, _ = f.Do(t.Context(), ring.Action{Kind: ring.DoImageOff, Image: "nobody:1"}) // whatever came of it
 		before := f.Ops()["ImageInspect"]
-		resolve(asked)
+		resolve(&asked)
 		require.Equal(t, before+1, f.Ops()["ImageInspect"], "an image may be gone by our own hand")
 	})
 }
@@ -57,7 +57,7 @@ func TestOneAnswerServesAllWhoAskedBeforeIt(t *testing.T) {
 func TestThatAnImageIsNotHereIsAskedAgain(t *testing.T) {
 	f := newFake(Options{Host: "edge-1"})
 	asked := time.Now()
-	a := ring.Action{Kind: ring.DoResolve, App: "shop", Service: "web", Image: "app:1", PullPolicy: "never", Asked: asked}
+	a := ring.Action{Kind: ring.DoResolve, App: "shop", Service: "web", Image: "app:1", PullPolicy: "never", Asked: &asked}
 	_, err := f.Do(t.Context(), a)
 	require.Error(t, err)
 	f.AddImage(enginetest.Image{Name: "app:1"})

@@ -30,9 +30,9 @@ type survey struct {
 	err  error  // after done
 }
 
-// ask returns what do found, called after since, which is when the question was asked; zero
+// ask returns what do found, called after since, which is when the question was asked; nil
 // is now.
-func (s *surveys) ask(ctx context.Context, since time.Time, ask lists, do func(context.Context, lists) (beside, error)) (beside, error) {
+func (s *surveys) ask(ctx context.Context, since *time.Time, ask lists, do func(context.Context, lists) (beside, error)) (beside, error) {
 	if all, ok := s.answered(since, ask); ok {
 		return all, nil
 	}
@@ -55,12 +55,12 @@ func (s *surveys) ask(ctx context.Context, since time.Time, ask lists, do func(c
 }
 
 // answered is what was found since a moment, as far as all that is asked for is in it.
-func (s *surveys) answered(since time.Time, ask lists) (beside, bool) {
+func (s *surveys) answered(since *time.Time, ask lists) (beside, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropOld()
 	x := s.last
-	if x == nil || since.IsZero() || x.at.Before(since) || ask.volumes && !x.ask.volumes || ask.networks && !x.ask.networks {
+	if x == nil || since == nil || x.at.Before(*since) || ask.volumes && !x.ask.volumes || ask.networks && !x.ask.networks {
 		return beside{}, false
 	}
 	return x.all, true

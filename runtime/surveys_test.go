@@ -29,7 +29,7 @@ func TestASurveyIsSharedAndNeverOlderThanTheQuestion(t *testing.T) {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond) // all while the first is under way
 				asked := time.Now()
-				b, err := s.ask(t.Context(), time.Time{}, lists{}, do)
+				b, err := s.ask(t.Context(), nil, lists{}, do)
 				if err != nil {
 					t.Error(err)
 				}
@@ -56,7 +56,7 @@ func TestASurveyAsksForWhatAnyoneNeeds(t *testing.T) {
 		for i, ask := range []lists{{}, {volumes: true}, {}, {networks: true}} {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
-				_, err := s.ask(t.Context(), time.Time{}, ask, do)
+				_, err := s.ask(t.Context(), nil, ask, do)
 				if err != nil {
 					t.Error(err)
 				}
@@ -78,28 +78,29 @@ func TestASurveyServesWhoeverAskedBeforeIt(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return beside{}, nil
 		}
-		ask := func(since time.Time, what lists) {
+		ask := func(since *time.Time, what lists) {
 			_, err := s.ask(t.Context(), since, what, do)
 			require.NoError(t, err)
 		}
 		asked := time.Now()
 		for range 50 {
-			ask(asked, lists{networks: true})
+			ask(&asked, lists{networks: true})
 		}
 		require.Equal(t, 1, made, "they all asked before it")
-		ask(asked, lists{})
+		ask(&asked, lists{})
 		require.Equal(t, 1, made, "what is less is in it")
-		ask(asked, lists{volumes: true})
+		ask(&asked, lists{volumes: true})
 		require.Equal(t, 2, made, "nobody asked for volumes")
-		ask(time.Now(), lists{})
+		now := time.Now()
+		ask(&now, lists{})
 		require.Equal(t, 3, made, "it is older than the question")
-		ask(time.Time{}, lists{})
+		ask(nil, lists{})
 		require.Equal(t, 4, made, "who says no moment asks now")
 		asked = time.Now()
-		ask(asked, lists{})
+		ask(&asked, lists{})
 		require.Equal(t, 5, made)
 		time.Sleep(latelyServes + time.Millisecond)
-		ask(asked, lists{})
+		ask(&asked, lists{})
 		require.Equal(t, 6, made, "an answer serves for a moment only")
 		time.Sleep(latelyServes + time.Millisecond)
 		s.drop()
@@ -110,9 +111,9 @@ func TestASurveyServesWhoeverAskedBeforeIt(t *testing.T) {
 func TestASurveyThatFailedServesNobody(t *testing.T) {
 	var s surveys
 	asked := time.Now()
-	_, err := s.ask(t.Context(), asked, lists{}, func(context.Context, lists) (beside, error) { return beside{}, errors.New("away") })
+	_, err := s.ask(t.Context(), &asked, lists{}, func(context.Context, lists) (beside, error) { return beside{}, errors.New("away") })
 	require.Error(t, err)
-	_, err = s.ask(t.Context(), asked, lists{}, func(context.Context, lists) (beside, error) { return beside{}, nil })
+	_, err = s.ask(t.Context(), &asked, lists{}, func(context.Context, lists) (beside, error) { return beside{}, nil })
 	require.NoError(t, err)
 }
 
@@ -129,13 +130,13 @@ func TestASurveyOutlivesTheOneWhoLedIt(t *testing.T) {
 			}
 		}
 		first := make(chan error, 1)
-		go func() { _, err := s.ask(t.Context(), time.Time{}, lists{}, do); first <- err }()
+		go func() { _, err := s.ask(t.Context(), nil, lists{}, do); first <- err }()
 		synctest.Wait()
 		leader, cancel := context.WithCancel(t.Context())
 		led, joined := make(chan error, 1), make(chan error, 1)
-		go func() { _, err := s.ask(leader, time.Time{}, lists{}, do); led <- err }()
+		go func() { _, err := s.ask(leader, nil, lists{}, do); led <- err }()
 		synctest.Wait()
-		go func() { _, err := s.ask(t.Context(), time.Time{}, lists{}, do); joined <- err }()
+		go func() { _, err := s.ask(t.Context(), nil, lists{}, do); joined <- err }()
 		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-led, context.Canceled)
