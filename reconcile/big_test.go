@@ -224,10 +224,28 @@ func TestALookAtAThousandServicesAllocatesLittle(t *testing.T) {
 	h.converging(3)
 	d := Diff(h.World, h.now.Add(time.Minute))
 	require.Greater(t, len(d.Events), 900, "all of it begins in this look")
-	costs(59_200, 12.4, "as all rollouts begin")
+	costs(59_200, 12.0, "as all rollouts begin")
 	h.converging(6)
 	require.NotEmpty(t, Diff(h.World, h.now.Add(time.Minute)).Actions)
 	costs(31_500, 12.9, "in the middle of a rollout of all")
+}
+
+func TestActionsGetTheirRoomOnce(t *testing.T) {
+	for _, tt := range []struct{ n, each, grown int }{
+		{10, 1000, 3}, {64, 1000, 5}, {65, 1000, 6}, {1000, 1000, 6}, {1100, 1000, 7}, {200, 0, 7}, {1000, 0, 9},
+	} {
+		var all []int
+		grown := 0
+		for i := range tt.n {
+			room := roomForAll(all, tt.each)
+			if cap(room) != cap(all) {
+				grown++
+			}
+			all = append(room, i)
+			require.Equal(t, cap(room), cap(all), "%+v: append has nothing to do", tt)
+		}
+		require.Equal(t, tt.grown, grown, "%+v", tt)
+	}
 }
 
 // costs are the allocations of a look, and their size in MiB.

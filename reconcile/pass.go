@@ -163,7 +163,7 @@ func (t *decider) addStep(a ring.Action) bool {
 		}
 	}
 	a.Source = cmp.Or(a.Source, t.Facts.Apps[a.App].App.Source)
-	t.steps = append(roomForMore(t.steps), a)
+	t.steps = append(roomForAll(t.steps, len(t.views)), a)
 	if t.by.decided == nil {
 		t.by.decided = map[string]bool{}
 	}

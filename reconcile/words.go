@@ -57,6 +57,18 @@ func roomForMore[T any](all []T) []T {
 	return slices.Grow(all, max(4, len(all)))
 }
 
+// manyMore is from how many on there may well be one for each.
+const manyMore = 64
+
+// roomForAll is roomForMore, where there may be one for each of so many: what has become many
+// gets the room for all at once. An action is a kilobyte, and each doubling copies them all.
+func roomForAll[T any](all []T, each int) []T {
+	if len(all) < cap(all) || len(all) < manyMore || len(all) >= each {
+		return roomForMore(all)
+	}
+	return slices.Grow(all, each-len(all))
+}
+
 // clock is a time as reasons name it.
 func clock(u time.Time) string { return u.UTC().Format("2006-01-02 15:04") + " UTC" }
 
