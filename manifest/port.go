@@ -117,11 +117,28 @@ func (b *builderOf) portInTurn(app *ring.App, one, other string, routes map[stri
 		return "", ""
 	}
 	for _, pair := range [][2]string{{one, other}, {other, one}} {
-		if s, ok := app.Service(pair[0]); ok && s.Kind == ring.JobK && s.Job.Run != "always" && waitsForEnd(app, pair[1], pair[0], map[string]bool{}) {
+		if s, ok := app.Service(pair[0]); ok && runsBefore(app, &s, pair[1]) {
 			return pair[0], pair[1]
 		}
 	}
 	return "", ""
+}
+
+// runsBefore reports whether a service waits for the end of a job that runs once for each version.
+func runsBefore(app *ring.App, job *ring.Service, waiter string) bool {
+	return job.Kind == ring.JobK && job.Job.Run != "always" && waitsForEnd(app, waiter, job.Name, map[string]bool{})
+}
+
+// portOfJob is a job before a service of the app that publishes one of its host ports; "" for none.
+func portOfJob(app *ring.App, s *ring.Service) string {
+	for i := range app.Services {
+		job := &app.Services[i]
+		clashes := func(p ring.Port) bool { return slices.ContainsFunc(s.Spec.Ports, p.Clashes) }
+		if runsBefore(app, job, s.Name) && slices.ContainsFunc(job.Spec.Ports, clashes) {
+			return job.Name
+		}
+	}
+	return ""
 }
 
 // waitsForEnd reports whether a service starts only after a job ended. A dependency that is not

@@ -379,6 +379,9 @@ func (f *fronting) leftDirect() string {
 			return fmt.Sprintf("it publishes udp port %d", p.Container)
 		}
 	}
+	if job := portOfJob(f.app, f.s); job != "" {
+		return "it publishes a port of " + job + ", whose end it waits for"
+	}
 	for _, owner := range []string{spec.NetworkOf, spec.PIDOf, spec.IPCOf} {
 		if owner != "" {
 			return "it joins a namespace of " + owner
