@@ -88,7 +88,7 @@ func (t *Pass) waitsForHeir(v, other *service, what string) ring.Reason {
 	failed, ok := t.Facts.Verdict(other.id, other.want.Version)
 	switch {
 	case isPort(what) && endsAs(v) && !endsAs(other) && anyClash(other.wantedWrites(), what):
-		why.Dead, why.Says = true, say("waits for %s to let go of %s, which both publish: gitring scale %s %d --reason '…' lets it run", name, what, other.id, 0)
+		why.Dead, why.Says = true, say("waits for %s to let go of %s, which both publish: gitring scale %s=0 --reason '…' lets it run", name, what, other.id)
 	case other.app.Name == v.app.Name && t.dependsOnAny(v.app, other.want.Name, []string{v.want.Name}), t.inTurn(other, v, map[*service]bool{}):
 		why.Dead, why.Says = true, say("waits for %s to let go of %s, and %s waits for it: move it in a commit of its own", name, what, name)
 	case ok && !failed.Good:
