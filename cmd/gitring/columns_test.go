@@ -69,7 +69,7 @@ var judgesOutput = regexp.MustCompile(`^(! )?(stdout|stderr|cmp|cmpenv|grep|exec
 var forPrograms = regexp.MustCompile(`^gitring( .*)? (-o|--output)[ =]?(json|yaml)( |$)|^gitring (__complete|completion|metrics|logs|serve|policy suggest|token new|secret encrypt|init --hook)`)
 
 // ofOthers are lines that are whole: commands to be pasted, and what git itself writes.
-var ofOthers = regexp.MustCompile(`^  +(git|mv) -|^ ! \[rejected\]|^error: (failed to push|Couldn't load)`)
+var ofOthers = regexp.MustCompile(`^  +((git|mv|rm|cp|mkdir|install|sudo|gitring|ssh-keygen|ssh-keyscan) |--write )|^ ! \[rejected\]|^error: (failed to push|Couldn't load)`)
 
 // Every screen that the scripts ask for, by itself: a terminal breaks none of its lines.
 func TestNoScreenIsWiderThanTheTerminal(t *testing.T) {
