@@ -464,7 +464,7 @@ func PlaceSecrets(ctx context.Context, c *config.Config) (placed int, err error)
 	err = p.place(ctx, func(c ring.Content) ring.Content { return openedContent(c, open) })
 	for _, c := range append(p.list.contents(false), p.list.contents(true)...) {
 		if p.memory != (store.Place{}) && p.memory.Has(c.Hash) || p.disk.Has(c.Hash) {
-			placed++
+			placed += len(c.Files)
 		}
 	}
 	return placed, err

@@ -174,9 +174,16 @@ func (o openerFor) close(out *manifest.OpenedFile, read *secrets.File, f manifes
 			out.Names = append(out.Names, p[0])
 		}
 	}
+	out.Unopened = "not opened here"
+	if len(o.keys) > 0 { // this host does open it, once somebody trusted the commit
+		out.Unopened = "not opened for a plan"
+	}
 	var known cipherEntry
 	if o.kept != nil {
-		known, _ = o.kept.of(f.Source, f.App, f.Path, sumOf(f.Body))
+		var same bool
+		if known, same = o.kept.of(f.Source, f.App, f.Path, sumOf(f.Body)); same {
+			out.Unopened = "" // all that a plan would say of it is known
+		}
 		if len(out.Names) == 0 { // of a form whose names are not readable
 			for name := range known.MACs {
 				if name != "" {

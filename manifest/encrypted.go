@@ -45,8 +45,10 @@ type OpenedFile struct {
 	// Closed reports whether nobody opened the file here. Names are then the variables in it, as
 	// far as that is readable, and MACOf what stands for the MAC of one.
 	Closed bool
-	Names  []string
-	MACOf  func(name string) string
+	// Unopened is what a plan notes of a closed file, such as "not opened here"; "" is nothing.
+	Unopened string
+	Names    []string
+	MACOf    func(name string) string
 	// Known are what a plan says of the values, by name; nil where nobody knows that much.
 	// Then MACOf is not asked.
 	Known map[string]SealedValue
@@ -120,8 +122,8 @@ func (a *appReader) openSecret(p string, body []byte, at place) (*OpenedFile, *f
 		}
 		return nil, f
 	}
-	if o.Closed {
-		a.noteOnce(p + ": not opened here")
+	if o.Unopened != "" {
+		a.noteOnce(p + ": " + o.Unopened)
 	}
 	return o, nil
 }

@@ -156,6 +156,10 @@ func (t *Pass) changesTo(next *ring.App, app ring.App) ring.AppChanges {
 		out.Services = append(out.Services, ring.ServiceChange{Service: old.Name, Class: ring.ChangeRemove, Reason: why, From: old.Version})
 	}
 	orderChanges(out.Services, &have, &app)
+	if !slices.ContainsFunc(out.Services, func(s ring.ServiceChange) bool { return s.Class != ring.ChangeNone }) {
+		// A status says the same of what runs; only what is new is about this plan.
+		out.Notes = slices.DeleteFunc(slices.Clone(out.Notes), func(note string) bool { return slices.Contains(have.Notes, note) })
+	}
 	out.Notes = slices.Concat(out.Notes, newcomerNotes(&have, &app, out.Services))
 	return out
 }

@@ -52,3 +52,23 @@ func TestThePlanSaysWhatNoRestartAndATagMean(t *testing.T) {
 	require.NotContains(t, says, "no restart", "what runs is not told anew")
 	require.Contains(t, says, "the tag has when it is looked up: postgres:16;")
 }
+
+// A plan repeats no note of an app that it leaves as it is.
+func TestAPlanRepeatsNoNoteOfAnAppThatStaysAsItIs(t *testing.T) {
+	app := func(spec string, notes ...string) ring.App {
+		s := ring.Service{Name: "web", Kind: ring.Worker, Spec: ring.Spec{Image: "web@sha256:1", Hostname: spec}, Pin: ring.Pin{Image: "web@sha256:1"}}
+		s.Places = map[string]ring.Place{"restart": {File: "c", Line: 1}}
+		s.Written = ring.WrittenHash(s.Spec)
+		return ring.App{Name: "shop", Source: "s", Commit: "c1", Services: []ring.Service{s}, Notes: notes}
+	}
+	w := World{Facts: ring.NewFacts(), Recent: NewRecent(), Sources: []Source{{Name: "s"}}}
+	changes := func(next ring.App) ring.AppChanges {
+		return Plan(w, &ring.Plan{Source: "s", Commit: "c1", Apps: []ring.App{next}}, time.Unix(0, 0)).Apps[0]
+	}
+	plan := func(next ring.App) []string { return changes(next).Notes }
+	have := app("a", "was read so")
+	w.Facts.Apps["shop"] = ring.InForce{App: have}
+	have.Services[0].Version = changes(have).Services[0].To // of the services that the fact shares
+	require.Equal(t, []string{"is new"}, plan(app("a", "was read so", "is new")))
+	require.Equal(t, []string{"was read so", "is new"}, plan(app("b", "was read so", "is new")))
+}

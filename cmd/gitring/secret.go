@@ -130,7 +130,7 @@ func secretPlaceCmd(g *globals) *cobra.Command {
 			}
 			placed, err := daemon.PlaceSecrets(cmd.Context(), c)
 			if err == nil {
-				g.notice("placed %s", wording.Counted(placed, "content"))
+				g.notice("placed %s", wording.Counted(placed, "file"))
 			}
 			return err
 		},
@@ -558,9 +558,12 @@ func (g *globals) showSecretsChecked(dir string, all []checkedFile) error {
 			case c.Opened != "":
 				is = screen.Painted("opened", screen.Green)
 			}
-			rows = append(rows, []screen.Word{screen.Text(wording.PrintableLine(c.File, '?')), screen.Text(string(c.Form)), screen.Text(wording.When(c.Values > 0, fmt.Sprint(c.Values))), is})
+			rows = append(rows, []screen.Word{
+				screen.Text(wording.PrintableLine(c.File, '?')), screen.Text(string(c.Form)), screen.Text(wording.When(c.Values > 0, fmt.Sprint(c.Values))),
+				screen.Text(g.forWhom(c.For)), is,
+			})
 		}
-		s.Table(0, []string{"FILE", "FORM", "VALUES", ""}, rows)
+		s.Table(0, []string{"FILE", "FORM", "VALUES", "FOR", ""}, rows)
 		var told []string
 		for _, c := range all {
 			if c.Refusal != nil && c.Refusal.Hint != "" && !slices.Contains(told, c.Refusal.Hint) {
@@ -575,6 +578,23 @@ func (g *globals) showSecretsChecked(dir string, all []checkedFile) error {
 		return exit.Outcome(exit.Refused)
 	}
 	return err
+}
+
+// forWhom are recipients as a column has room for them; whole with -o wide.
+func (g *globals) forWhom(all []string) string {
+	if g.output == "wide" {
+		return wording.PrintableLine(strings.Join(all, ", "), '?')
+	}
+	var short []string
+	for _, r := range all {
+		r = wording.PrintableLine(r, '?')
+		if kind, key, ok := strings.Cut(r, " "); ok && strings.HasPrefix(kind, "ssh-") {
+			short = append(short, kind+" …"+key[max(0, len(key)-8):]) // all begin alike
+			continue
+		}
+		short = append(short, wording.When(len(r) <= 20, r)+wording.When(len(r) > 20, r[:min(len(r), 16)]+"…"))
+	}
+	return strings.Join(short, ", ")
 }
 
 // encodeOr prints a value for a machine, or else what show prints.
