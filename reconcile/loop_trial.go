@@ -47,7 +47,7 @@ func WouldDo(actions []ring.Action, seen ring.Seen) (out []ring.TrialStep) {
 		a := &actions[i]
 		on := a.Target()
 		switch a.Kind {
-		case ring.DoResolve, ring.DoVerify, ring.DoAdmit, ring.DoLog, ring.DoWhose, ring.DoClosings:
+		case ring.DoResolve, ring.DoVerify, ring.DoAdmit, ring.DoLog, ring.DoWhose, ring.DoWords:
 			continue
 		case ring.DoPull, ring.DoNetwork, ring.DoNetworkOff, ring.DoImageOff:
 		default:

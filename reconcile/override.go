@@ -90,7 +90,7 @@ func (t *Pass) handsOff(id ring.ServiceID) bool {
 // has looked before; this is the last one.
 func (t *Pass) isUntouchable(a *ring.Action) bool {
 	switch a.Kind {
-	case ring.DoClosings:
+	case ring.DoWords:
 		return false
 	case ring.DoResolve, ring.DoVerify, ring.DoPull, ring.DoAdmit, ring.DoLog, ring.DoImageOff:
 		return t.isObserved(a.App)

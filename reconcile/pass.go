@@ -79,8 +79,8 @@ type decider struct {
 	events []ring.Event
 	own    map[string]bool // tables of Facts that were copied before a change
 	trace  *trace          // nil where nobody asks which rules were asked
-	// closings are the words of this look that are to be written down, by PostKey.
-	closings map[string]ring.Closing
+	// toWrite are the words of this look that are to be written down, by PostKey.
+	toWrite map[string]ring.CommitWord
 }
 
 // newPass has looked at nothing yet.

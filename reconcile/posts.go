@@ -103,6 +103,7 @@ func (t *decider) refusalPosts(src *Source) {
 
 // supersedePosts closes what is open on older commits of the source.
 func (t *decider) supersedePosts(src *Source) {
+	t.adoptWords(src)
 	open := func(key string) bool {
 		p := t.Facts.Posts[key]
 		return p.Source == src.Name && p.Open()
@@ -113,15 +114,19 @@ func (t *decider) supersedePosts(src *Source) {
 			t.supersedePost(p, "this host is called "+t.Host+" now")
 			continue
 		}
-		if p.SHA == src.Next.Commit || p.SHA == src.Tip && src.Awaiting != "" {
-			continue
+		if !t.stillOpen(src, p) {
+			t.supersedePost(p, supersededBy(src))
 		}
-		if p.Context == t.postContext("") && len(t.sharingSources(p.SHA)) > 0 {
-			continue // another source is still at it
-		}
-		t.supersedePost(p, say("superseded by %s", src.Next.Commit.Short()))
 	}
 }
+
+// stillOpen reports whether a source, or another one, is at the commit of an open post.
+func (t *Pass) stillOpen(src *Source, p ring.Post) bool {
+	return p.SHA == src.Next.Commit || p.SHA == src.Tip && src.Awaiting != "" ||
+		p.Context == t.postContext("") && len(t.sharingSources(p.SHA)) > 0
+}
+
+func supersededBy(src *Source) string { return say("superseded by %s", src.Next.Commit.Short()) }
 
 // supersedePost closes an open post that says nothing of how its commit is.
 func (t *decider) supersedePost(p ring.Post, why string) {
@@ -356,8 +361,8 @@ func (t *decider) deploymentPost(src *Source, sha ring.SHA, app string, changed 
 		return
 	}
 	p.Context = ring.DeploymentContext(t.Host, app)
-	if old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]; !ok || !old.Same(p) {
-		t.setFact(p)
+	if old, ok := t.postTold(p); !ok || !old.Same(p) {
+		t.tellPost(p)
 	}
 }
 
@@ -417,12 +422,14 @@ func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why r
 	if state == ring.PostRunning {
 		p.State, p.Phase = ring.PostPending, ring.PostRunning
 	}
+	before := t.Facts.Posts[ring.PostKey(sha, p.Context)]
 	old, ok := t.postTold(p)
+	now := !before.Same(old) // it was written down before
 	if !ok {
 		return t.tellPost(p)
 	}
 	if old.Same(p) {
-		return false
+		return now
 	}
 	at, turns := turnsAt(src, sha, app, old, p)
 	if p.Turns = old.Turns; turns && p.State == ring.PostSuccess {
@@ -433,7 +440,7 @@ func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why r
 		return false
 	}
 	if !turns && !old.Open() && !reopensPost(src, sha, app, state, old.Code) {
-		return false
+		return now
 	}
 	// What was told at a time to come was told by a clock that was set back since.
 	if next := old.At.Add(progressEvery); p.State == ring.PostPending && old.State == p.State && t.now.Before(next) && !t.now.Before(old.At) {

@@ -28,7 +28,7 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 		toldWhose(r.Tries, a, err, now)
 		return nil, nil
 	}
-	if a.Kind == ring.DoClosings && err == nil { // told as the words themselves
+	if a.Kind == ring.DoWords && err == nil { // told as the words themselves
 		forgetTries(r.Tries, a)
 		return nil, nil
 	}

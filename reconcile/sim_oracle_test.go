@@ -50,6 +50,7 @@ import (
 type oracle struct {
 	watched
 	posts   map[string]string                  // closing posts, by key
+	open    map[string]bool                    // what the forge shows as under way, by key, whoever told it
 	said    map[string]string                  // the closing words of managers that acted before, by key
 	protect map[ring.ServiceID]map[string]bool // I8: what was ready and old when a rollout failed
 	leaving map[string]bool                    // what was meant to go before the look that fails a rollout
@@ -64,7 +65,7 @@ type oracle struct {
 }
 
 func newOracle() oracle {
-	return oracle{watched: newWatched(), posts: map[string]string{}, said: map[string]string{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}, trials: map[string]int{}}
+	return oracle{watched: newWatched(), posts: map[string]string{}, said: map[string]string{}, open: map[string]bool{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}, trials: map[string]int{}}
 }
 
 func (d *daemon) watchStep(a ring.Action) {
@@ -77,7 +78,7 @@ func (d *daemon) watchStep(a ring.Action) {
 		}
 	case ring.DoCreate:
 		d.watchCreate(a, want)
-	case ring.DoServe, ring.DoServeOff, ring.DoFileOff, ring.DoClosings:
+	case ring.DoServe, ring.DoServeOff, ring.DoFileOff, ring.DoWords:
 		d.watchSent(a, want)
 	case ring.DoRoute:
 		d.watchTable(a, want)
@@ -440,6 +441,7 @@ func (d *daemon) turnedWord(p ring.Post, was string) bool {
 func (d *daemon) watchPost(p ring.Post) {
 	key := ring.PostKey(p.SHA, p.Context)
 	was := d.posts[key]
+	d.open[key] = p.Open()
 	if strings.HasPrefix(was, "failure ") && strings.Contains(was, "rejected: ") && p.State != ring.PostFailure {
 		was = "" // a person trusts the commit after all, or nothing is in the way any more
 	}

@@ -26,9 +26,11 @@ func (d *daemon) watchSwarm() {
 func (d *daemon) watchSent(a ring.Action, want *ring.Service) {
 	s := d.swarm.services[a.App+"_"+a.Service]
 	switch a.Kind {
-	case ring.DoClosings:
-		for _, key := range sortedIDs(a.Closings) {
-			d.watchSuccess(key, a.Closings[key].State, a.Closings[key].Description)
+	case ring.DoWords:
+		for _, key := range sortedIDs(a.Words) {
+			if w := a.Words[key]; w.State != d.swarm.record.Words[key].State { // else only that it was told is new
+				d.watchSuccess(key, w.State, w.Description)
+			}
 		}
 		return
 	case ring.DoFileOff:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -329,6 +330,11 @@ func (s *swarmRun) mend() {
 // plan serves whole as its plan has it, where that can serve; else as it was good last.
 func (s *swarmRun) rest() {
 	plan := s.plans[len(s.plans)-1]
+	for _, key := range sortedIDs(s.open) {
+		if s.open[key] && !strings.HasPrefix(key, string(plan.Commit)+" ") {
+			s.violate("I10: %s is under way for good", key)
+		}
+	}
 	app := s.disk.Apps["web"].App
 	for i := range plan.Apps[0].Services {
 		name := plan.Apps[0].Services[i].Name

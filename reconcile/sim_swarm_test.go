@@ -121,7 +121,7 @@ type swarmUpdate struct {
 
 func newSwarmModel() *swarmModel {
 	m := &swarmModel{runs: map[string]swarmSpec{}, services: map[string]*swarmService{}, files: map[string]ring.ClusterFile{}, quorum: true, stopped: func(*swarmService, *swarmTask, string) {}, started: func(*swarmService) {}}
-	m.record = ring.ClusterRecord{Closings: map[string]ring.Closing{}, Begun: map[string]string{}}
+	m.record = ring.ClusterRecord{Words: map[string]ring.CommitWord{}, Begun: map[string]string{}}
 	for _, name := range []string{"n1", "n2", "n3"} {
 		m.nodes = append(m.nodes, &swarmNode{name: name})
 	}
@@ -160,12 +160,13 @@ func (e *engine) applyOnSwarm(a ring.Action) (ring.Done, error) {
 	if done, err, is := e.onRun(a); is {
 		return done, err
 	}
-	if a.Kind == ring.DoClosings {
-		for key, c := range a.Closings {
-			if m.record.Closings[key].N == c.N {
+	if a.Kind == ring.DoWords {
+		for _, key := range sortedIDs(a.Words) {
+			c := a.Words[key]
+			if was := m.record.Words[key]; was.N == c.N {
 				m.words++
-				c.N = m.words
-				m.record.Closings[key] = c
+				c.N, c.First = m.words, cmp.Or(was.First, m.words)
+				m.record.Words[key] = c
 			}
 		}
 		return ring.Done{}, nil
@@ -363,7 +364,7 @@ func (e *engine) clusterSeen() *ring.Cluster {
 
 // recordSeen is a copy: what is written later is not seen.
 func (m *swarmModel) recordSeen() ring.ClusterRecord {
-	return ring.ClusterRecord{Closings: maps.Clone(m.record.Closings), Begun: maps.Clone(m.record.Begun)}
+	return ring.ClusterRecord{Words: maps.Clone(m.record.Words), Begun: maps.Clone(m.record.Begun)}
 }
 
 // removeService removes a service, of which tasks may still stop.

@@ -42,6 +42,13 @@ func (s *story) expect(w []string) error {
 		return count("creates", s.happened("create", word(w, 3)), w[1])
 	case "told": // told 2 failed [of shop/backup] ["…"]
 		return s.expectRuns(w[1:])
+	case "written": // written c1 success, on a swarm: in both contexts
+		for _, context := range []string{"gitring/sim", "gitring/sim/web"} {
+			if got := s.swarm.record.Words[ring.PostKey(shaOf(w[1]), context)].State; got != w[2] {
+				return fmt.Errorf("of %s there is %q", context, got)
+			}
+		}
+		return nil
 	case "logged": // logged 1 of shop/backup
 		return count("logs read", s.happened("log", word(w, 3)), w[1])
 	case "running": // running 2 of shop/backup

@@ -38,7 +38,7 @@ const (
 	DoServe    ActionKind = "send service"
 	DoServeOff ActionKind = "remove service"
 	DoFileOff  ActionKind = "remove file" // a config, or with Secret a secret, that no spec names
-	DoClosings ActionKind = "write down"  // the Closings, for the other managers of the cluster
+	DoWords    ActionKind = "write down"  // the Words, for the other managers of the cluster
 	DoWhose    ActionKind = "ask whose"   // fails, with the Holder, where somebody else has Name; changes nothing
 )
 
@@ -94,9 +94,9 @@ type Action struct {
 	Good Version
 	// Anew has DoServe make every instance anew, though the cluster has that spec.
 	Anew bool
-	// Closings are, by PostKey, the words on commits that DoClosings writes down. One that another
+	// Words are, by PostKey, the words on commits that DoWords writes down. One that another
 	// manager wrote meanwhile stays.
-	Closings map[string]Closing
+	Words map[string]CommitWord
 	// Secret says that a file to remove is a secret.
 	Secret bool
 	// Start says that a created instance is started at once.
@@ -164,8 +164,8 @@ func (a Action) Target() string {
 		return "name " + a.Name
 	case DoFileOff:
 		return "file " + a.Name
-	case DoClosings:
-		return "closings"
+	case DoWords:
+		return "words"
 	case DoName: // nobody waits for it
 		return "name of " + a.Instance
 	}

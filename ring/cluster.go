@@ -68,20 +68,28 @@ type Cluster struct {
 // word on a commit than the one before, or begins a run that was begun. Each part keeps its newest
 // entries; the zero value has none.
 type ClusterRecord struct {
-	Closings map[string]Closing // by PostKey
-	Begun    map[string]string  // the services of runs of jobs that were begun, by BegunKey: their IDs
+	Words map[string]CommitWord // by PostKey
+	Begun map[string]string     // the services of runs of jobs that were begun, by BegunKey: their IDs
 }
 
-// Closing is the word that closed a commit, as a Post has it.
-type Closing struct {
+// CommitWord is the newest word on a commit, as a Post has it. An open one says no more than that it is open.
+type CommitWord struct {
+	Source      string     `json:"source,omitempty"`
 	State       string     `json:"state"`
 	Phase       string     `json:"phase,omitempty"`
 	Description string     `json:"says"`
 	Code        ReasonCode `json:"code,omitempty"`
 	// N is its number in the record, from 1 on. In an Action it is that of the word whose place it
-	// takes; 0 for none.
-	N uint64 `json:"n"`
+	// takes; 0 for none. First is that of the first word on its commit, so a commit with a greater one
+	// is newer.
+	N     uint64 `json:"n"`
+	First uint64 `json:"first"`
+	// Told says that the forge was told. One without it may have been told, too.
+	Told bool `json:"told,omitempty"`
 }
+
+// Open reports whether the commit is not closed by that word.
+func (w CommitWord) Open() bool { return w.State == PostPending }
 
 // Lease says which of several managers with gitring acts. The others follow: they fetch, verify
 // and look, and change nothing.

@@ -200,8 +200,8 @@ func (s *Swarm) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 		return s.keepRunLog(ctx, m, a)
 	case ring.DoFileOff:
 		return s.fileOff(ctx, m, a)
-	case ring.DoClosings:
-		return s.writeClosings(ctx, m, a)
+	case ring.DoWords:
+		return s.writeCommitWords(ctx, m, a)
 	case ring.DoNetwork:
 		return s.makeNetwork(ctx, m, a)
 	case ring.DoNetworkOff:

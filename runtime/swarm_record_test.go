@@ -12,9 +12,9 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// closingOf is to write one word down, in the place of the word of that number.
-func closingOf(key, state string, in uint64) ring.Action {
-	return ring.Action{Kind: ring.DoClosings, Closings: map[string]ring.Closing{key: {State: state, Description: "healthy 2/2", N: in}}}
+// wordOf is to write one word down, in the place of the word of that number.
+func wordOf(key, state string, in uint64) ring.Action {
+	return ring.Action{Kind: ring.DoWords, Words: map[string]ring.CommitWord{key: {State: state, Description: "healthy 2/2", N: in}}}
 }
 
 // wordsStay is that of two managers the first one's word is what both read, and stays until somebody who
@@ -23,23 +23,23 @@ func wordsStay(t *testing.T, r *swarmRig) {
 	other, err := r.dial(t, 0, Options{Host: r.docker.opts.Host, ContentDir: r.content})
 	require.NoError(t, err)
 	key := ring.PostKey(ring.SHA(strings.Repeat("a", 40)), "gitring/prod")
-	word := func(s *Swarm) ring.Closing {
+	word := func(s *Swarm) ring.CommitWord {
 		seen, err := s.Look(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, seen.Cluster.Files, "the record is no file of an app")
-		return seen.Cluster.Record.Closings[key]
+		return seen.Cluster.Record.Words[key]
 	}
 	require.Zero(t, word(other))
-	r.must(t, closingOf(key, ring.PostFailure, 0))
-	_, err = other.Do(t.Context(), closingOf(key, ring.PostSuccess, 0)) // decided before it could read the word
+	r.must(t, wordOf(key, ring.PostFailure, 0))
+	_, err = other.Do(t.Context(), wordOf(key, ring.PostSuccess, 0)) // decided before it could read the word
 	require.NoError(t, err)
 	for _, s := range []*Swarm{r.Swarm, other} {
-		require.Equal(t, ring.Closing{State: ring.PostFailure, Description: "healthy 2/2", N: 1}, word(s))
+		require.Equal(t, ring.CommitWord{State: ring.PostFailure, Description: "healthy 2/2", N: 1}, word(s))
 	}
-	r.must(t, closingOf(key, ring.PostFailure, 0)) // an answer that was lost
+	r.must(t, wordOf(key, ring.PostFailure, 0)) // an answer that was lost
 	require.EqualValues(t, 1, word(other).N)
-	r.must(t, closingOf("another", ring.PostSuccess, 0))
-	_, err = other.Do(t.Context(), closingOf(key, ring.PostSuccess, 1))
+	r.must(t, wordOf("another", ring.PostSuccess, 0))
+	_, err = other.Do(t.Context(), wordOf(key, ring.PostSuccess, 1))
 	require.NoError(t, err)
 	require.Equal(t, ring.PostSuccess, word(r.Swarm).State)
 	require.EqualValues(t, 3, word(r.Swarm).N, "the newest")
@@ -50,7 +50,7 @@ func wordsStay(t *testing.T, r *swarmRig) {
 	made, err := r.c.ConfigCreate(t.Context(), swarm.ConfigSpec{Annotations: swarm.Annotations{Name: name}, Data: []byte("mine")})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.c.ConfigRemove(t.Context(), made.ID) })
-	_, err = r.Do(t.Context(), closingOf(key, ring.PostFailure, 0))
+	_, err = r.Do(t.Context(), wordOf(key, ring.PostFailure, 0))
 	require.ErrorContains(t, err, "gitring did not make it")
 	require.Zero(t, word(r.Swarm))
 }
@@ -77,32 +77,32 @@ func runIsMarked(t *testing.T, r *swarmRig) {
 
 // The record keeps its newest entries, and what of it cannot be read is as if it were not there.
 func TestTheRecordOfAClusterKeepsTheNewest(t *testing.T) {
-	labels := map[string]string{labelClosing + "broken": "{", labelBegun + "broken": "x"}
+	labels := map[string]string{labelWord + "broken": "{", labelBegun + "broken": "x"}
 	for i := range mostRecorded + 50 {
-		for _, kind := range []string{labelClosing, labelBegun} {
+		for _, kind := range []string{labelWord, labelBegun} {
 			addEntry(labels, kind, fmt.Sprint(i), func(n uint64) any { return begunRun{ID: "id", N: n} })
 		}
 	}
-	addEntry(labels, labelClosing, "60", func(n uint64) any { return begunRun{N: n} }) // again, and so newer
-	addEntry(labels, labelClosing, "new", func(n uint64) any { return begunRun{N: n} })
+	addEntry(labels, labelWord, "60", func(n uint64) any { return begunRun{N: n} }) // again, and so newer
+	addEntry(labels, labelWord, "new", func(n uint64) any { return begunRun{N: n} })
 	r := recordOf(labels)
-	require.Len(t, r.Closings, mostRecorded)
+	require.Len(t, r.Words, mostRecorded)
 	require.Len(t, r.Begun, mostRecorded)
-	require.NotContains(t, r.Closings, "50")
-	require.NotContains(t, r.Closings, "broken")
+	require.NotContains(t, r.Words, "50")
+	require.NotContains(t, r.Words, "broken")
 	for _, key := range []string{"60", "51", "new", fmt.Sprint(mostRecorded + 49)} {
-		require.Contains(t, r.Closings, key)
+		require.Contains(t, r.Words, key)
 	}
-	require.EqualValues(t, mostRecorded+52, r.Closings["new"].N)
+	require.EqualValues(t, mostRecorded+52, r.Words["new"].N)
 
-	many := ring.Action{Closings: map[string]ring.Closing{}}
+	many := ring.Action{Words: map[string]ring.CommitWord{}}
 	for i := range mostRecorded + 1 {
-		many.Closings[fmt.Sprint(i)] = ring.Closing{State: ring.PostSuccess}
+		many.Words[fmt.Sprint(i)] = ring.CommitWord{State: ring.PostSuccess}
 	}
 	rig, _ := memorySwarmRig(t, 0)
-	many.Kind = ring.DoClosings
+	many.Kind = ring.DoWords
 	rig.must(t, many)
-	require.Len(t, rig.look(t).Cluster.Record.Closings, mostRecorded, "the rest is for the next look")
+	require.Len(t, rig.look(t).Cluster.Record.Words, mostRecorded, "the rest is for the next look")
 	rig.must(t, many)
-	require.Len(t, rig.look(t).Cluster.Record.Closings, mostRecorded)
+	require.Len(t, rig.look(t).Cluster.Record.Words, mostRecorded)
 }

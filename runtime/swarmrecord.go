@@ -21,9 +21,9 @@ import (
 
 // Labels of the record. The first one marks it; the others begin its entries.
 const (
-	labelRecord  = "gitring.record"
-	labelClosing = "gitring.closing."
-	labelBegun   = "gitring.begun."
+	labelRecord = "gitring.record"
+	labelWord   = "gitring.word."
+	labelBegun  = "gitring.begun."
 )
 
 // mostRecorded bounds the entries of each kind. A word is of a commit and an app, and
@@ -48,11 +48,11 @@ func isRecord(cluster string, of swarm.Annotations) bool {
 
 // recordOf is a record as its labels have it. What cannot be read is left out.
 func recordOf(labels map[string]string) ring.ClusterRecord {
-	r := ring.ClusterRecord{Closings: map[string]ring.Closing{}, Begun: map[string]string{}}
+	r := ring.ClusterRecord{Words: map[string]ring.CommitWord{}, Begun: map[string]string{}}
 	for label, value := range labels {
-		var c ring.Closing
-		if key, is := strings.CutPrefix(label, labelClosing); is && json.Unmarshal([]byte(value), &c) == nil {
-			r.Closings[key] = c
+		var c ring.CommitWord
+		if key, is := strings.CutPrefix(label, labelWord); is && json.Unmarshal([]byte(value), &c) == nil {
+			r.Words[key] = c
 		}
 		var b begunRun
 		if key, is := strings.CutPrefix(label, labelBegun); is && json.Unmarshal([]byte(value), &b) == nil {
@@ -92,17 +92,19 @@ func addEntry(labels map[string]string, kind, key string, entry func(n uint64) a
 	}
 }
 
-// writeClosings writes closing words down. One whose place another word has taken since stays out.
-func (s *Swarm) writeClosings(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
-	return ring.Done{}, s.changeRecord(ctx, m, "cannot write down what closes commits", func(labels map[string]string) {
+// writeCommitWords writes words on commits down. One whose place another word has taken since stays out.
+func (s *Swarm) writeCommitWords(ctx context.Context, m manager, a ring.Action) (ring.Done, error) {
+	return ring.Done{}, s.changeRecord(ctx, m, "cannot write down how commits are", func(labels map[string]string) {
 		left := mostRecorded
-		for _, key := range slices.Sorted(maps.Keys(a.Closings)) {
-			c := a.Closings[key]
-			if entryNumber(labels[labelClosing+key]) != c.N || left == 0 {
+		for _, key := range slices.Sorted(maps.Keys(a.Words)) {
+			c := a.Words[key]
+			if entryNumber(labels[labelWord+key]) != c.N || left == 0 {
 				continue // the next look finds the other word, or writes the rest
 			}
 			left--
-			addEntry(labels, labelClosing, key, func(n uint64) any { c.N = n; return c })
+			var was ring.CommitWord
+			_ = json.Unmarshal([]byte(labels[labelWord+key]), &was) // what cannot be read is as if it were not there
+			addEntry(labels, labelWord, key, func(n uint64) any { c.N, c.First = n, cmp.Or(was.First, n); return c })
 		}
 	})
 }
