@@ -50,7 +50,7 @@ func (t *decider) postTold(p ring.Post) (ring.Post, bool) {
 	case word.Open():
 		return old, told && old.Open() // else another manager took it back
 	}
-	p.State, p.Phase, p.Description, p.Code, p.Turns = word.State, word.Phase, word.Description, word.Code, old.Turns
+	p.State, p.Phase, p.Description, p.Code, p.Turns = word.State, word.Phase, postText(word.Description), word.Code, old.Turns
 	if told && !old.Open() && p.State == ring.PostSuccess {
 		p.Turns++
 	}
@@ -100,15 +100,20 @@ func (t *decider) adoptWords(src *Source) {
 		sha, context, _ := strings.Cut(key, " ")
 		w := words[key]
 		p := ring.Post{
-			Source: src.Name, SHA: ring.SHA(sha), Context: context, State: w.State, Phase: w.Phase, Description: w.Description, Code: w.Code, At: t.now,
+			Source: src.Name, SHA: ring.SHA(sha), Context: context, State: w.State, Phase: w.Phase, Description: postText(w.Description), Code: w.Code, At: t.now,
 		}
 		if w.Open() {
 			p.Description = postText(supersededBy(src))
 		}
-		if !t.stillOpen(src, p) {
+		if isHash(p.SHA) && t.ourName(p) && !t.stillOpen(src, p) {
 			t.setFact(p)
 		}
 	}
+}
+
+// isHash reports whether a commit that stands on the record can be one: it becomes part of an address.
+func isHash(sha ring.SHA) bool {
+	return len(sha) >= 40 && strings.Trim(string(sha), "0123456789abcdef") == ""
 }
 
 // knowsWord reports whether this manager told a word.

@@ -67,7 +67,9 @@ func swarmOver(ctx context.Context, d *Docker) (*Swarm, error) {
 	s := &Swarm{docker: d, lease: newSwarmLease(d.opts.Host, d.opts.Lease)}
 	m, err := s.ready(ctx)
 	if err == nil && s.lease != nil {
-		_, err = s.lease.find(ctx, m)
+		if _, err = s.lease.find(ctx, m); err == nil {
+			_, err = s.findRecord(ctx, m)
+		}
 	}
 	if err != nil {
 		var unfit *UnfitError

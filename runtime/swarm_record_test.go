@@ -34,7 +34,7 @@ func wordsStay(t *testing.T, r *swarmRig) {
 	_, err = other.Do(t.Context(), wordOf(key, ring.PostSuccess, 0)) // decided before it could read the word
 	require.NoError(t, err)
 	for _, s := range []*Swarm{r.Swarm, other} {
-		require.Equal(t, ring.CommitWord{State: ring.PostFailure, Description: "healthy 2/2", N: 1}, word(s))
+		require.Equal(t, ring.CommitWord{State: ring.PostFailure, Description: "healthy 2/2", N: 1, First: 1}, word(s))
 	}
 	r.must(t, wordOf(key, ring.PostFailure, 0)) // an answer that was lost
 	require.EqualValues(t, 1, word(other).N)
@@ -43,6 +43,7 @@ func wordsStay(t *testing.T, r *swarmRig) {
 	require.NoError(t, err)
 	require.Equal(t, ring.PostSuccess, word(r.Swarm).State)
 	require.EqualValues(t, 3, word(r.Swarm).N, "the newest")
+	require.EqualValues(t, 1, word(r.Swarm).First, "which commit is newer is said by its first word")
 
 	// What a person made under that name is neither read nor changed.
 	name := recordName(r.docker.opts.Host)
@@ -52,6 +53,10 @@ func wordsStay(t *testing.T, r *swarmRig) {
 	t.Cleanup(func() { _ = r.c.ConfigRemove(t.Context(), made.ID) })
 	_, err = r.Do(t.Context(), wordOf(key, ring.PostFailure, 0))
 	require.ErrorContains(t, err, "gitring did not make it")
+	var unfit *UnfitError
+	_, err = r.dial(t, 0, Options{Host: r.docker.opts.Host, ContentDir: t.TempDir(), Lease: LeaseOptions{ID: "1", Manager: "node-1", Key: "k1"}})
+	require.ErrorAs(t, err, &unfit, "serve ends, as where the lease is somebody else's")
+	require.Contains(t, unfit.Says, name)
 	require.Zero(t, word(r.Swarm))
 }
 
@@ -75,21 +80,44 @@ func runIsMarked(t *testing.T, r *swarmRig) {
 	require.Len(t, r.look(t).Cluster.Record.Begun, 1, "a time that is due has its own name")
 }
 
+// wordNumber is an entry that reads as a word and as a run.
+func wordNumber(n uint64) any {
+	return map[string]any{"state": ring.PostSuccess, "id": "id", "n": n}
+}
+
+// theRecordFits is that a swarm takes a record that is full of the longest words there are, and rewrites it.
+func theRecordFits(t *testing.T, r *swarmRig) {
+	word := ring.CommitWord{
+		Source: strings.Repeat("s", 63), State: ring.PostFailure, Phase: ring.PostSuperseded, Description: strings.Repeat("d", 140), Code: ring.WhyCommitRefused,
+	}
+	a := ring.Action{Kind: ring.DoWords, Words: map[string]ring.CommitWord{}}
+	for i := range mostRecorded {
+		a.Words[ring.PostKey(ring.SHA(fmt.Sprintf("%064d", i)), "gitring/"+strings.Repeat("c", 63)+"/"+strings.Repeat("a", 63))] = word
+	}
+	r.must(t, a)
+	require.Len(t, r.look(t).Cluster.Record.Words, mostRecorded)
+	r.must(t, wordOf("one more", ring.PostSuccess, 0))
+	words := r.look(t).Cluster.Record.Words
+	require.Len(t, words, mostRecorded)
+	require.Contains(t, words, "one more")
+}
+
 // The record keeps its newest entries, and what of it cannot be read is as if it were not there.
 func TestTheRecordOfAClusterKeepsTheNewest(t *testing.T) {
 	labels := map[string]string{labelWord + "broken": "{", labelBegun + "broken": "x"}
 	for i := range mostRecorded + 50 {
 		for _, kind := range []string{labelWord, labelBegun} {
-			addEntry(labels, kind, fmt.Sprint(i), func(n uint64) any { return begunRun{ID: "id", N: n} })
+			addEntry(labels, kind, fmt.Sprint(i), func(n uint64) any { return wordNumber(n) })
 		}
 	}
-	addEntry(labels, labelWord, "60", func(n uint64) any { return begunRun{N: n} }) // again, and so newer
-	addEntry(labels, labelWord, "new", func(n uint64) any { return begunRun{N: n} })
+	addEntry(labels, labelWord, "60", func(n uint64) any { return wordNumber(n) }) // again, and so newer
+	addEntry(labels, labelWord, "new", func(n uint64) any { return wordNumber(n) })
 	r := recordOf(labels)
 	require.Len(t, r.Words, mostRecorded)
 	require.Len(t, r.Begun, mostRecorded)
 	require.NotContains(t, r.Words, "50")
 	require.NotContains(t, r.Words, "broken")
+	require.Empty(t, recordOf(map[string]string{labelWord + "a": `{"state":"one of a release to come","n":1}`}).Words)
 	for _, key := range []string{"60", "51", "new", fmt.Sprint(mostRecorded + 49)} {
 		require.Contains(t, r.Words, key)
 	}

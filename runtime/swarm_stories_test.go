@@ -864,6 +864,7 @@ func swarmStories() []swarmStory {
 		{"runs of one version have one name and others another one", runNames, nil},
 		{"a run that was begun is known after a hand removed it", runIsMarked, nil},
 		{"a word on a commit stays until somebody who read it takes it back", wordsStay, nil},
+		{"a record full of the longest words is taken", theRecordFits, nil},
 		{"the lease moves and whoever has it no more changes nothing", leaseMoves, []swarmNeed{severalManagers}},
 		{"a manager of another key is refused", otherKeyRefused, nil},
 	}

@@ -123,10 +123,7 @@ func (l *swarmLease) find(ctx context.Context, m manager) (swarm.Config, error) 
 		return swarm.Config{}, nil
 	}
 	if was.Spec.Labels[labelLeaseID] == "" { // a person's own
-		return swarm.Config{}, &ring.EngineError{Permanent: true, Err: &UnfitError{
-			Says: fmt.Sprintf("cannot act for this cluster: a config %s is on the swarm, and gitring did not make it", l.name),
-			Hint: "give the cluster another name in engine.cluster, or the config another one",
-		}}
+		return swarm.Config{}, notOurConfig(l.name)
 	}
 	if has := was.Spec.Labels[labelLeaseKey]; has != l.opts.Key {
 		return swarm.Config{}, &ring.EngineError{Permanent: true, Err: &UnfitError{
@@ -135,6 +132,14 @@ func (l *swarmLease) find(ctx context.Context, m manager) (swarm.Config, error) 
 		}}
 	}
 	return was, nil
+}
+
+// notOurConfig is that somebody has a config of a name that managers of the cluster need.
+func notOurConfig(name string) error {
+	return &ring.EngineError{Permanent: true, Err: &UnfitError{
+		Says: fmt.Sprintf("cannot act for this cluster: a config %s is on the swarm, and gitring did not make it", name),
+		Hint: "give the cluster another name in engine.cluster, or the config another one",
+	}}
 }
 
 // labels are those of the lease once this manager has written it. What others put there stays.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -51,7 +50,7 @@ func recordOf(labels map[string]string) ring.ClusterRecord {
 	r := ring.ClusterRecord{Words: map[string]ring.CommitWord{}, Begun: map[string]string{}}
 	for label, value := range labels {
 		var c ring.CommitWord
-		if key, is := strings.CutPrefix(label, labelWord); is && json.Unmarshal([]byte(value), &c) == nil {
+		if key, is := strings.CutPrefix(label, labelWord); is && json.Unmarshal([]byte(value), &c) == nil && knownState(c.State) {
 			r.Words[key] = c
 		}
 		var b begunRun
@@ -60,6 +59,11 @@ func recordOf(labels map[string]string) ring.ClusterRecord {
 		}
 	}
 	return r
+}
+
+// knownState reports whether a word has a state that a forge can be told.
+func knownState(state string) bool {
+	return slices.Contains([]string{ring.PostPending, ring.PostSuccess, ring.PostFailure, ring.PostError}, state)
 }
 
 // entryNumber is the number of an entry of the record; 0 for one that is not there.
@@ -121,6 +125,21 @@ func (s *Swarm) noteBegun(ctx context.Context, m manager, was *swarm.Service) er
 	})
 }
 
+// findRecord is the record that there is, the zero value for none. One that somebody else made is an UnfitError.
+func (s *Swarm) findRecord(ctx context.Context, m manager) (swarm.Config, error) {
+	cluster := s.docker.opts.Host
+	was, _, err := m.ConfigInspectWithRaw(ctx, recordName(cluster))
+	switch {
+	case cerrdefs.IsNotFound(err), err == nil && was.Spec.Name != recordName(cluster): // found by an ID that begins so
+		return swarm.Config{}, nil
+	case err != nil:
+		return swarm.Config{}, swarmFault("cannot look at the record of the cluster", err)
+	case !isRecord(cluster, was.Spec.Annotations):
+		return swarm.Config{}, notOurConfig(recordName(cluster))
+	}
+	return was, nil
+}
+
 // changeRecord changes the labels of the record, and makes it where there is none.
 func (s *Swarm) changeRecord(ctx context.Context, m manager, cannot string, change func(labels map[string]string)) error {
 	cluster := s.docker.opts.Host
@@ -128,17 +147,14 @@ func (s *Swarm) changeRecord(ctx context.Context, m manager, cannot string, chan
 	var err error
 	for range recordTries {
 		var was swarm.Config
-		was, _, err = m.ConfigInspectWithRaw(ctx, name)
-		switch {
-		case cerrdefs.IsNotFound(err), err == nil && was.Spec.Name != name: // found by an ID that begins so
+		if was, err = s.findRecord(ctx, m); err != nil {
+			return err
+		}
+		if was.ID == "" {
 			labels := map[string]string{labelHost: cluster, labelRecord: "1"}
 			change(labels)
 			_, err = m.ConfigCreate(ctx, swarm.ConfigSpec{Annotations: swarm.Annotations{Name: name, Labels: labels}, Data: []byte("Its labels say what managers of the cluster tell each other.\n")})
-		case err != nil:
-			return swarmFault(cannot, err)
-		case !isRecord(cluster, was.Spec.Annotations):
-			return &ring.EngineError{Err: fmt.Errorf("%s: a config %s is on the swarm, and gitring did not make it", cannot, name)}
-		default:
+		} else {
 			spec := was.Spec
 			spec.Labels = maps.Clone(spec.Labels)
 			if change(spec.Labels); maps.Equal(spec.Labels, was.Spec.Labels) {
