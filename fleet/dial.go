@@ -58,7 +58,7 @@ func Dial(ctx context.Context, a Address) (net.Conn, error) {
 	case <-ctx.Done():
 		_ = c.cmd.Process.Kill() // it may still wait for an answer of the network
 		_ = c.Close()
-		<-greeted
+		_ = <-greeted
 		return nil, c.late(ctx)
 	}
 }

@@ -95,7 +95,7 @@ func TestWhatIsBrokenIsNoPlainFile(t *testing.T) {
 		require.True(t, is, name)
 		require.Equal(t, Age, form, name)
 		_, err := Read([]byte(text))
-		requireCode(t, "SecretForm", err)
+		_ = requireCode(t, "SecretForm", err)
 	}
 	_, is := FormOf([]byte("it writes values such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:str]\n"))
 	require.False(t, is, "a text about SOPS")

@@ -214,7 +214,7 @@ func TestFilesOfSOPSAreOpenedToEqualValues(t *testing.T) {
 				for _, other := range b.kinds {
 					if other.name != kind.name {
 						_, err := f.Open(other.keys)
-						requireCode(t, "SecretKey", err)
+						_ = requireCode(t, "SecretKey", err)
 						require.Contains(t, err.Error(), kind.recipient[:12])
 					}
 				}
