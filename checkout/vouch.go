@@ -27,7 +27,7 @@ type Unsettled struct {
 	Subject string    `json:"subject"`
 	Code    ring.Code `json:"code"`
 	Says    string    `json:"says"`
-	// Diff is what the commit itself changed, beside its first parent. "" is nothing.
+	// Diff is what the commit itself changed, beside its first parent, if it has one. "" is nothing.
 	Diff string `json:"diff,omitempty"`
 }
 
@@ -101,13 +101,31 @@ func (v *Vouch) FindUnanswered(ctx context.Context, since string, patch bool) (e
 		}
 		u.Author, u.Subject, _ = strings.Cut(line, "\x00")
 		// A later commit may have taken it back: then it is in no diff of all.
-		if u.Diff, err = v.diff(ctx, patch, r.Commit+"^", r.Commit); err != nil {
+		before, err := v.firstParent(ctx, r.Commit)
+		if err != nil {
+			return err
+		}
+		if u.Diff, err = v.diff(ctx, patch, before, r.Commit); err != nil {
 			return err
 		}
 		v.Result.Commits = append(v.Result.Commits, u)
 	}
 	v.Result.Diff, err = v.diff(ctx, patch, v.Result.Since, v.Result.Head)
 	return err
+}
+
+// firstParent is the first parent of a commit; the empty tree where it has none, as one of an
+// unrelated history that was merged.
+func (v *Vouch) firstParent(ctx context.Context, c ring.SHA) (ring.SHA, error) {
+	line, err := v.Git(ctx, "rev-list", "--parents", "-n", "1", string(c))
+	if err != nil {
+		return "", err
+	}
+	if all := strings.Fields(line); len(all) > 1 {
+		return ring.SHA(all[1]), nil
+	}
+	tree, err := v.Git(ctx, "hash-object", "-t", "tree", "/dev/null")
+	return ring.SHA(strings.TrimSpace(tree)), err
 }
 
 func (v *Vouch) diff(ctx context.Context, patch bool, from, to ring.SHA) (string, error) {

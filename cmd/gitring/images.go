@@ -51,7 +51,8 @@ func imagesUpdateCmd(g *globals) *cobra.Command {
 			"gets the new digest. What is not committed here stays out of it.\n\n" +
 			"It needs no daemon. Registries are signed in to as docker does, or as --config\n" +
 			"says. Where --config or the clone's own setting gitring.config names what hosts\n" +
-			"have, a commit that they would refuse is not made, and exit is 7. Exit 3 when some of them did not say; the others' images are updated.",
+			"have, a commit that they would refuse is not made, and exit is 7. Exit 3 when\n" +
+			"some registries did not say; the others' images are updated.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if !slices.Contains(checkout.MoveKinds, f.To) {
