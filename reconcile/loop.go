@@ -572,10 +572,14 @@ func (l *Loop) runPass(ctx context.Context) time.Duration {
 	l.failed = 0
 	now := l.steadyNow()
 	d := Diff(l.makeWorld(), now)
-	if l.Took != nil && !l.looked.Before(began) {
+	anew := !l.looked.Before(began)
+	if l.Took != nil && anew {
 		l.Took(now.Sub(began), l.steadyNow().Sub(now))
 	}
 	if trial := l.onTrial(); trial != nil {
+		if anew {
+			l.looks++
+		}
 		l.trialPass(trial, &d)
 		return l.waitFor(&d, now)
 	}

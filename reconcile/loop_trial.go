@@ -25,7 +25,6 @@ func (l *Loop) trialPass(trial *ring.Trial, d *Decision) {
 	if l.Fronts != nil {
 		l.Fronts.Watch(d.Fronts)
 	}
-	l.looks++
 	l.showTrial(trial, d)
 }
 

@@ -39,7 +39,15 @@ func TestALoopOnTrialLooksAndDecidesAndChangesNothing(t *testing.T) {
 			})
 		}
 
+		l.Poke()
+		time.Sleep(50 * time.Millisecond) // the look before serves the plan, and counts once
 		offer(t, l, tree("c2", "web=v2"))
+		st, _ := l.Status()
+		h.with(func() {
+			if st.Trial == nil || st.Trial.Looks != h.looks-looks {
+				t.Errorf("%+v after %d looks", st.Trial, h.looks-looks)
+			}
+		})
 		time.Sleep(2 * time.Minute)
 		unchanged()
 		h.with(func() {
