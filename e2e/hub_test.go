@@ -299,10 +299,8 @@ func TestAHubOfAHundredHostsLosesNoLine(t *testing.T) {
 	running.Wait()
 	require.Greater(t, lost.Load(), int64(hosts)/2)
 	for _, h := range all {
-		for tries := 0; !h.whole(); tries++ {
-			require.Less(t, tries, 10, "%s stands at %s", h.name, h.cursor)
-			require.NoError(t, h.tell(t.Context(), false))
-		}
+		// A report whose connection was cut may be under way still: then the hub takes no second one.
+		require.Eventually(t, func() bool { return h.whole() || h.tell(t.Context(), false) == nil && h.whole() }, time.Minute, 50*time.Millisecond, h.name)
 	}
 	code, body := u.get("/v1/fleet", reader)
 	require.Equal(t, 200, code, body)
