@@ -84,7 +84,7 @@ type CommitWord struct {
 	// is newer.
 	N     uint64 `json:"n"`
 	First uint64 `json:"first"`
-	// Told says that the forge was told. One without it may have been told, too.
+	// Told reports whether the forge is known to have been told. Where it is false, it may have been.
 	Told bool `json:"told,omitempty"`
 }
 

@@ -156,7 +156,7 @@ func (s *Store) Due(ctx context.Context, now time.Time, max int) ([]ring.OutboxR
 	return due, nil
 }
 
-// Posted says that the forge shows the post that was handed out with seq, or that nobody is
+// Posted notes that the forge shows the post that was handed out with seq, or that nobody is
 // to be told. A newer one under the same key stays due. No such row is no error.
 func (s *Store) Posted(ctx context.Context, key string, seq int64, at time.Time) error {
 	return s.answer(ctx, key, func(r outboxRow) (outboxRow, []ring.Event) { return r.posted(seq, at), nil })
