@@ -119,13 +119,7 @@ func TestLoopLooksOnceUntilAnAppIsInForce(t *testing.T) {
 			var before, until int
 			h.with(func() { before = h.looks })
 			offer(t, l, tree("c2", "a=v2"))
-			for range 1000 {
-				if h.made(ring.DoCreate) == 2 {
-					break
-				}
-				time.Sleep(time.Millisecond)
-			}
-			h.with(func() { until = h.looks - before })
+			until = h.looksUntil(2) - before
 			want := 1
 			if hint {
 				want = 2
@@ -136,6 +130,18 @@ func TestLoopLooksOnceUntilAnAppIsInForce(t *testing.T) {
 			await(t, l, ring.SyncSynced, time.Minute)
 		})
 	}
+}
+
+// looksUntil is how many looks there were when so many instances had been created, after a second at most.
+func (h *slowHost) looksUntil(creates int) (looks int) {
+	for range 1000 {
+		if h.made(ring.DoCreate) == creates {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	h.with(func() { looks = h.looks })
+	return looks
 }
 
 // Looks have a rest between them, as long as the last one took. A plan that needs none does not
@@ -192,13 +198,7 @@ func TestLoopDecidesAboutAPlanByTheLookBeforeIt(t *testing.T) {
 				l.Poke()
 			}
 			offer(t, l, tree("c2", "a=v2"))
-			for range 1000 {
-				if h.made(ring.DoCreate) == 2 {
-					break
-				}
-				time.Sleep(time.Millisecond)
-			}
-			h.with(func() { until = h.looks - before })
+			until = h.looksUntil(2) - before
 			if h.made(ring.DoCreate) != 2 || until != tt.looks {
 				t.Errorf("%s: %d creates after %d looks, want 2 after %d", tt.name, h.made(ring.DoCreate), until, tt.looks)
 			}
